@@ -6,7 +6,8 @@
 //! waiting for a name server, a fleet of members that nobody finds would stand in the way of those that are well.
 //!
 //! Whose name server it is is for whoever names a member to say, and it may be silent at any time. So a name waits among its like: those
-//! that have been found for a while, those that are new, and those that took long.
+//! that have been found for a while, those that are new, and those that took long. A lookup that takes long gives its place among the first
+//! two to the next, as long as there are threads for both.
 
 mod record;
 
@@ -25,16 +26,19 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 use tower::Service;
 
-use self::record::{Class, Record};
+use self::record::{Class, LONG, Record};
 
 /// Lookups at the same time of names that have been found for a while: as many as there are lists and searches together, several times.
-/// A name server that is well answers within milliseconds, so that these are some thousand members a second. All three together take a
-/// tenth of the runtime's 512 threads.
+/// A name server that is well answers within milliseconds, so that these are some thousand members a second. All four together take less
+/// than a fifth of the runtime's 512 threads.
 const OF_PROVEN: usize = 24;
 /// Of names that are new: a fleet that starts is reached for by sixteens.
 const OF_NEW: usize = 16;
 /// Of names that took long.
 const OF_SLOW: usize = 8;
+/// Lookups that were begun among the first two and take long now: they hold up those behind them no further. A fleet that starts passes
+/// by so many silent names, and the sixteen, in ten seconds.
+const OF_LASTING: usize = 48;
 /// From the first request for a name to its addresses. Servers that do not answer are asked again after 5 s. A health check lasts longer, so that it fails
 /// in the same words each time.
 pub(crate) const LIMIT: Duration = Duration::from_secs(4);
@@ -53,6 +57,7 @@ struct Shared {
     of_proven: Arc<Semaphore>,
     of_new: Arc<Semaphore>,
     of_slow: Arc<Semaphore>,
+    lasting: Arc<Semaphore>,
     known: Mutex<Known>,
     look_up: Box<LookUp>,
 }
@@ -82,6 +87,7 @@ impl Names {
             of_proven: Arc::new(Semaphore::new(OF_PROVEN)),
             of_new: Arc::new(Semaphore::new(OF_NEW)),
             of_slow: Arc::new(Semaphore::new(OF_SLOW)),
+            lasting: Arc::new(Semaphore::new(OF_LASTING)),
             known: Mutex::default(),
             look_up: Box::new(look_up),
         }))
@@ -136,25 +142,30 @@ struct Lookup {
 
 impl Lookup {
     async fn run(self) {
-        let Some(turn) = self.turn().await else {
+        let class = self.class();
+        let Some(mut turn) = self.turn(class).await else {
             return;
         };
         let (shared, name) = (Arc::clone(&self.shared), self.name.clone());
-        let looking = tokio::task::spawn_blocking(move || {
+        let mut looking = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
             let found = (shared.look_up)(&name);
             let mut known = shared.lock();
             known
                 .record
                 .looked_up(&name, found.is_ok(), begun, Instant::now());
-            drop(known);
-            // The thread is in use until now, whether anybody still waits or not.
-            drop(turn);
             found
         });
-        let found = looking
-            .await
-            .unwrap_or_else(|error| Err(io::Error::other(error)));
+        let found = tokio::select! {
+            found = &mut looking => found,
+            lasting = self.lasting(class) => {
+                turn = lasting;
+                looking.await
+            }
+        };
+        // The thread was in use until now, whether anybody still waits or not.
+        drop(turn);
+        let found = found.unwrap_or_else(|error| Err(io::Error::other(error)));
         let mut known = self.shared.lock();
         known.asked.remove(&self.name);
         drop(known);
@@ -162,13 +173,13 @@ impl Lookup {
         self.tell.send_replace(Some(found));
     }
 
+    fn class(&self) -> Class {
+        let known = self.shared.lock();
+        known.record.class_of(&self.name, Instant::now())
+    }
+
     /// `None` if nobody waits any more.
-    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        let class = self
-            .shared
-            .lock()
-            .record
-            .class_of(&self.name, Instant::now());
+    async fn turn(&self, class: Class) -> Option<OwnedSemaphorePermit> {
         let turns = match class {
             Class::Proven => &self.shared.of_proven,
             Class::New => &self.shared.of_new,
@@ -178,6 +189,16 @@ impl Lookup {
             turn = Arc::clone(turns).acquire_owned() => turn.ok(),
             () = self.tell.closed() => None,
         }
+    }
+
+    /// A place among those that take long, when it does and there is one. Whoever took long before stays where they are.
+    async fn lasting(&self, class: Class) -> OwnedSemaphorePermit {
+        if class == Class::Slow {
+            return std::future::pending().await;
+        }
+        tokio::time::sleep(LONG).await;
+        let lasting = Arc::clone(&self.shared.lasting).acquire_owned().await;
+        lasting.expect("nobody closes it")
     }
 }
 

@@ -1,11 +1,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, MutexGuard};
 
-use super::record::{LONG, PROBATION};
+use super::record::PROBATION;
 use super::*;
 
 /// Those of all lookups.
-const THREADS: usize = OF_PROVEN + OF_NEW + OF_SLOW;
+const THREADS: usize = OF_PROVEN + OF_NEW + OF_SLOW + OF_LASTING;
+
+/// What a test waits for comes at once, or never.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// A name server that is silent about some names until it is told to speak, and then does not know them.
 #[derive(Default)]
@@ -67,7 +70,9 @@ fn with_few_threads<F: Future>(test: impl FnOnce(Arc<Server>) -> F) -> F::Output
 }
 
 async fn until(condition: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
     while !condition() {
+        assert!(begun.elapsed() < LONGEST_WAIT, "it never came to that");
         tokio::task::yield_now().await;
     }
 }
@@ -98,19 +103,42 @@ async fn are_late(asked: Vec<Asked>) {
     }
 }
 
-/// As many members as would take all threads of the runtime ten times, and one search.
+/// More members than the runtime has threads, and one search.
 #[test]
 fn a_silent_name_server_leaves_threads_for_others() {
     with_few_threads(async |server| {
         let names = server.names();
         let dead = names.ask_for_dead(600);
-        until(|| server.asked() == OF_NEW).await;
+        let all = OF_NEW + OF_LASTING;
+        for begun in (OF_NEW..=all).step_by(OF_NEW) {
+            until(|| server.asked() == begun).await;
+            tokio::time::advance(LONG).await;
+        }
         let other = tokio::task::spawn_blocking(|| 7).await;
         assert_eq!(other.expect("no panic"), 7);
-        tokio::time::advance(LIMIT).await;
         are_late(dead).await;
-        until(|| names.waiting() == OF_NEW).await;
-        assert_eq!(server.asked(), OF_NEW, "a thread is not given up");
+        until(|| names.waiting() == all).await;
+        assert_eq!(server.asked(), all, "a thread is not given up");
+        server.speak(true);
+        until(|| names.waiting() == 0).await;
+        let free = [&names.0.of_new, &names.0.lasting].map(|turns| turns.available_permits());
+        assert_eq!(free, [OF_NEW, OF_LASTING]);
+    });
+}
+
+/// A fleet comes back whose members are for the most part at names that nobody finds.
+#[test]
+fn names_that_take_long_let_new_ones_by() {
+    with_few_threads(async |server| {
+        let names = server.names();
+        let _dead = names.ask_for_dead(OF_NEW);
+        until(|| server.asked() == OF_NEW).await;
+        let alive = tokio::spawn(names.clone().addresses("alive".to_owned()));
+        tokio::time::advance(LONG / 2).await;
+        assert_eq!(server.asked(), OF_NEW, "nobody takes long so far");
+        tokio::time::advance(LONG / 2).await;
+        until(|| server.asked() > OF_NEW).await;
+        assert!(alive.await.expect("no panic").is_ok());
     });
 }
 
@@ -131,6 +159,10 @@ fn names_that_took_long_do_not_stand_in_the_way_of_new_ones() {
         until(|| server.asked() == OF_NEW + OF_SLOW).await;
         assert!(names.finds_alive().await);
         assert_eq!(server.asked(), OF_NEW + OF_SLOW + 1);
+        // They are asked for again and again, and would have all the room for new ones that take long.
+        tokio::time::advance(2 * LONG).await;
+        assert!(names.finds_alive().await);
+        assert_eq!(names.0.lasting.available_permits(), OF_LASTING);
     });
 }
 
