@@ -71,7 +71,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let entries = kubeconfig::entries(&source, &members);
     match target {
         Some(path) => write_into(&path, &paths, entries),
-        None => print(entries),
+        None => print(entries, &mut io::stdout()),
     }
 }
 
@@ -128,12 +128,11 @@ fn absolute_command(user: &mut Map<String, Value>, folder: &Path) {
     }
 }
 
-fn print(entries: Entries) -> anyhow::Result<()> {
+fn print(entries: Entries, out: &mut impl io::Write) -> anyhow::Result<()> {
     let merged = kubeconfig::merge(json!({}), &[], entries)?;
     say_what_was_skipped(&merged.skipped);
     let yaml = serde_saphyr::to_string(&merged.document)?;
-    std::io::stdout()
-        .write_all(yaml.as_bytes())
+    out.write_all(yaml.as_bytes())
         .context("cannot write to standard output")
 }
 
@@ -272,7 +271,65 @@ impl Drop for Lock {
 
 #[cfg(test)]
 mod tests {
+    use armadex_control_plane::testing::Log;
+
     use super::*;
+
+    fn entries(members: impl IntoIterator<Item = String>) -> Entries {
+        let host = json!({
+            "current-context": "host",
+            "clusters": [{"name": "cp", "cluster": {"server": "https://cp:6443"}}],
+            "contexts": [{"name": "host", "context": {"cluster": "cp", "user": "admin"}}],
+            "users": [{"name": "admin", "user": {"token": "t"}}],
+        });
+        let (source, _) = kubeconfig::resolve(&[host], None).expect("resolves");
+        kubeconfig::entries(&source, &members.into_iter().collect())
+    }
+
+    /// What the user is told while something is done.
+    #[track_caller]
+    fn told(doing: impl FnOnce() -> anyhow::Result<()>) -> Vec<String> {
+        let log = Log::warnings_of("armadex::command::kubeconfig");
+        doing().expect("done");
+        log.told()
+    }
+
+    #[test]
+    fn what_is_not_written_is_told_with_the_reason_wherever_the_rest_goes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config");
+        let entries = || entries(["clusterpedia", "member1"].map(str::to_owned));
+        let printed = told(|| print(entries(), &mut Vec::new()));
+        let written = told(|| write_into(&path, &[], entries()));
+        for told in [printed, written] {
+            assert_eq!(
+                told,
+                [
+                    "nothing was written for clusterpedia: that is the name of the fleet's entries; search it there with ?clusters=, or give the PediaCluster another name"
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn of_a_large_fleet_that_is_left_out_some_members_are_named_and_all_counted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config");
+        let theirs = r#"{"users": [{"name": "clusterpedia", "user": {"token": "theirs"}}]}"#;
+        fs::write(&path, theirs).expect("written");
+        let members = (0..SKIPPED_SAID + 2).map(|number| format!("member{number:02}"));
+        let told = told(|| write_into(&path, &[], entries(members)));
+        // The fleet comes first.
+        assert_eq!(told.len(), SKIPPED_SAID + 1);
+        assert_eq!(
+            told[1],
+            "nothing was written for member00: user clusterpedia was written by somebody else and is left alone; use --output with another file to get ours"
+        );
+        assert_eq!(
+            told[SKIPPED_SAID],
+            "nothing was written for 3 more, for the same reason"
+        );
+    }
 
     #[test]
     fn a_file_that_is_replaced_stays_its_owners() {
