@@ -184,8 +184,10 @@ fn certificate(flags: &ServingFlags) -> anyhow::Result<Certificate> {
 
 #[cfg(test)]
 mod tests {
+    use clap::{Arg, CommandFactory as _, Parser};
+
     use super::*;
-    use clap::Parser;
+    use crate::cli::Cli;
 
     #[derive(Parser)]
     struct Line {
@@ -272,6 +274,28 @@ mod tests {
             limits(&config(&flags)),
             [11, 12, 13, 14, 15, 16, 17, 19, 18, 20]
         );
+    }
+
+    #[test]
+    fn the_help_says_the_default_of_every_limit() {
+        let line = Line::command();
+        let flags: Vec<&str> = line.get_arguments().filter_map(Arg::get_long).collect();
+        let mut cli = Cli::command();
+        cli.build();
+        let defaults = limits(&config(&[]));
+        for subcommand in ["apiserver", "all"] {
+            let found = cli.find_subcommand_mut(subcommand).expect(subcommand);
+            let help = found.render_long_help().to_string();
+            assert_eq!(flags.len(), defaults.len());
+            for (flag, default) in flags.iter().zip(defaults) {
+                let after = help.split_once(&format!("--{flag} <")).expect(flag).1;
+                let about = after.split("\n      --").next().unwrap_or_default();
+                assert!(
+                    about.contains(&format!("[default: {default}]")),
+                    "{subcommand} --{flag} <{about}"
+                );
+            }
+        }
     }
 
     #[test]
