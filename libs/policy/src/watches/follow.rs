@@ -2,9 +2,8 @@
 //! and go on until it is cancelled. A failure is told in words that name the type, its version
 //! and the verb: the right to it may be what is missing.
 
-use std::pin::pin;
+use std::{pin::pin, time::Duration};
 
-use armadex_backoff::LIVED;
 use futures::StreamExt;
 use kube::{
     Api, Client,
@@ -20,11 +19,19 @@ use super::{
     state::{State, Touched, Verb},
     view::View,
 };
-use crate::{Gvr, retries::WatchBackoff};
-use armadex_control_plane::{Trouble, TroubleKind};
+use crate::{
+    Gvr,
+    retries::{LONGEST, WatchBackoff},
+};
+use armadex_control_plane::{ANSWER_LIMIT, Trouble, TroubleKind};
 
 /// Objects of a list that are asked for at once: a Karmada Cluster is a tree of a hundred kilobytes while its page is decoded.
 const PAGE: u32 = 100;
+
+/// 5 s above what it takes after a failure until the next try has failed that is never answered: a watch that is silent for longer was answered.
+const SILENCE: Duration = ANSWER_LIMIT
+    .saturating_add(LONGEST)
+    .saturating_add(Duration::from_secs(5));
 
 pub(super) struct Task {
     pub(super) client: Client,
@@ -39,20 +46,19 @@ pub(super) async fn follow(task: Task) {
     }
     let (api, config) = request(&task.client, &task.view.key);
     let mut events = pin!(watcher::watcher(api, config).backoff(WatchBackoff::default()));
-    // A watch that begins again says nothing until something changes: that it does not fail for
-    // this long is how its success is known.
+    // A watch that begins again says nothing until something changes: that it neither fails nor lists for this long is how its success is known.
     let mut holds = Instant::now();
     loop {
         tokio::select! {
             () = task.cancel.cancelled() => return,
-            event = events.next() => match event {
-                Some(Ok(event)) => task.view.change(|state| state.step(event)),
-                Some(Err(error)) => {
-                    holds = Instant::now() + LIVED;
-                    task.fail(&error)
+            event = events.next() => {
+                holds = Instant::now() + SILENCE;
+                match event {
+                    Some(Ok(event)) => task.view.change(|state| state.step(event)),
+                    Some(Err(error)) => task.fail(&error),
+                    None => return,
                 }
-                None => return,
-            },
+            }
             () = sleep_until(holds), if task.view.lock().is_failing() => {
                 task.view.change(State::held)
             }

@@ -8,8 +8,8 @@ use kube::{ResourceExt, core::DynamicObject, runtime::watcher::Event};
 use super::object::{Found, Kept, ObjectName};
 use armadex_control_plane::Trouble;
 
-/// A watch that was listed and then fails is told after so many failures in a row, some seconds:
-/// an API that restarts is not worth a word. What no waiting helps against is told at once.
+/// A watch that was listed and then fails is told after so many failures in a row: some seconds, and five minutes where each try is left without
+/// an answer. An API that restarts is not worth a word. What no waiting helps against is told at once.
 const TOLD_AFTER: u32 = 4;
 
 /// More changed objects than this at once are told as one change of everything.

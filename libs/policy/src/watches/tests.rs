@@ -2,6 +2,10 @@
 
 use std::{pin::pin, time::Duration};
 
+use armadex_control_plane::{
+    TroubleKind,
+    testing::{Host, Log, ServedType},
+};
 use futures::StreamExt;
 use http::{Request, Response};
 use kube::client::Body;
@@ -224,5 +228,34 @@ async fn a_change_concerns_those_who_need_its_object() {
     interests.remove("one");
     interests.set("two", Vec::new());
     assert_eq!((interests.entries(), interests.owners(None).len()), (0, 0));
+    watches.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_left_without_an_answer_is_told_until_it_is_answered() {
+    let host = Host::new(&[ServedType::new("", "v1", "secrets", "Secret").namespaced()]);
+    host.hang("watch", "secrets");
+    let (watches, log) = (
+        Watches::new(host.client()),
+        Log::warnings_of("armadex_policy"),
+    );
+    let mut changes = pin!(watches.changes());
+    let watch = watches.acquire(&WatchKey {
+        gvr: secrets(),
+        scope: WatchScope::All,
+    });
+    let mut change = async || {
+        let wait = tokio::time::timeout(Duration::from_secs(600), changes.next());
+        wait.await.expect("something changes")
+    };
+    change().await;
+    assert_eq!(watch.readiness(), Readiness::Listed);
+    change().await;
+    let trouble = watch.trouble().map(|trouble| trouble.kind);
+    assert_eq!(trouble, Some(TroubleKind::Unanswered));
+    assert_eq!(log.told(), ["watch of secrets failed, retrying"]);
+    host.hang_no_more();
+    change().await;
+    assert_eq!(watch.trouble(), None);
     watches.shutdown().await;
 }
