@@ -8,7 +8,11 @@ use armadex_policy::{
     ObjectName, Readiness, ReconcileError, ResolveError, controlled_by, resolve, write_status,
 };
 use jiff::Timestamp;
-use kube::{ResourceExt, runtime::controller::Action};
+use kube::{
+    ResourceExt,
+    api::{ListParams, PartialObjectMeta},
+    runtime::controller::Action,
+};
 
 use crate::{
     Invalid, Plan, apply,
@@ -24,6 +28,9 @@ use crate::{
 /// Versions of references are looked up anew no more often than this, however many lifecycles wait
 /// for one: a few requests for a policy.
 const LOOK_UP: Duration = Duration::from_secs(10);
+
+/// Lifecycles that are asked for at once: their metadata is a megabyte.
+const PAGE: u32 = 500;
 
 /// What to do after a reconcile.
 enum Requeue {
@@ -280,23 +287,43 @@ async fn look_up(
     Ok(Resources { source, references })
 }
 
-/// The lifecycles of a policy go with it; their own finalizers take the clusters along.
+/// The lifecycles of a policy go with it; their own finalizers take the clusters along. The API server is asked which these are: what is watched may
+/// be late, and nobody looks for them once the policy is gone.
 pub(crate) async fn clean_up(
     policy: &ClusterImportPolicy,
     context: &Context,
 ) -> Result<(), ReconcileError> {
     let uid = policy.uid().unwrap_or_default();
     let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
-    for lifecycle in context.lifecycles.state() {
-        if controlled_by(&lifecycle.metadata, &uid) {
+    let mut params = ListParams::default().limit(PAGE);
+    loop {
+        let page = lifecycles.list_metadata(&params).await;
+        let page = page.map_err(|trouble| ReconcileError {
+            doing: "listing its lifecycles",
+            trouble,
+        })?;
+        delete(&lifecycles, &uid, &page.items).await?;
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Those of them that are the policy's.
+async fn delete(
+    lifecycles: &Objects<PediaClusterLifecycle>,
+    policy: &str,
+    all: &[PartialObjectMeta<PediaClusterLifecycle>],
+) -> Result<(), ReconcileError> {
+    for lifecycle in all {
+        if controlled_by(&lifecycle.metadata, policy) {
             let (name, uid) = (lifecycle.name_any(), lifecycle.uid().unwrap_or_default());
-            lifecycles
-                .delete(&name, &uid)
-                .await
-                .map_err(|trouble| ReconcileError {
-                    doing: "deleting its lifecycles",
-                    trouble,
-                })?;
+            let deleted = lifecycles.delete(&name, &uid).await;
+            deleted.map_err(|trouble| ReconcileError {
+                doing: "deleting its lifecycles",
+                trouble,
+            })?;
         }
     }
     Ok(())
@@ -525,5 +552,28 @@ mod tests {
         assert_eq!(look().await, (28, 62), "it comes to something else");
         context.news.note("karmada", None);
         assert_eq!(look().await, (28, 83), "anything may have changed");
+    }
+
+    #[tokio::test]
+    async fn what_a_policy_has_made_goes_with_it_although_no_watch_has_told_of_it() {
+        let host = Host::new(&[ServedType::new(
+            "policy.clusterpedia.io",
+            "v1alpha1",
+            "pediaclusterlifecycles",
+            "PediaClusterLifecycle",
+        )]);
+        let path =
+            |name| format!("/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/{name}");
+        for (name, uid) in [("its", "u"), ("of-another", "v")] {
+            let owner = json!({"apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "ClusterImportPolicy",
+                "name": "karmada", "uid": uid, "controller": true});
+            host.put(
+                &path(name),
+                json!({"metadata": {"ownerReferences": [owner]}}),
+            );
+        }
+        clean_up(&policy(1), &context(&host)).await.unwrap();
+        assert_eq!(host.get(&path("its")), None);
+        assert!(host.get(&path("of-another")).is_some());
     }
 }
