@@ -2,8 +2,8 @@
 //! the one step that is due. Pure but for the look-up of references, which is given.
 
 use armadex_crds::{
-    ClusterImportPolicy, LifecycleSource, PediaCluster, PediaClusterLifecycle, ResolvedReference,
-    conditions::LifecycleReason as Reason,
+    ClusterImportPolicy, LifecycleSource, PediaCluster, PediaClusterLifecycle, RenderedConnection,
+    ResolvedReference, conditions::LifecycleReason as Reason,
 };
 use armadex_policy::{
     Gvr, SecretNamespaces, controller_of, owned_by, owners_in_words, template::TemplateData,
@@ -174,14 +174,28 @@ fn check_cluster(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster) -> R
         return Err(Stop::because(Reason::PediaClusterDeleting, message));
     }
     if !is_ours(lifecycle, cluster) {
+        let owners = owners_in_words(&cluster.metadata);
         let message = format!(
-            "PediaCluster {name} is there already and is owned by {}, not by this lifecycle; \
-             it is left as it is",
-            owners_in_words(&cluster.metadata)
+            "PediaCluster {name} is there already and is owned by {owners}, not by this lifecycle; \
+             it is left as it is{}",
+            and_refused(lifecycle, cluster)
         );
         return Err(Stop::because(Reason::PediaClusterNotOwned, message));
     }
     Ok(())
+}
+
+/// That a synchro does not take a PediaCluster for what was rendered under its name, and the way out. The record stays: whoever writes PediaClusters
+/// could strip one of its owner and else have what everybody reads under the name come from somewhere else.
+fn and_refused(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster) -> &'static str {
+    let status = lifecycle.status.as_ref();
+    let recorded = status.and_then(|status| status.connection.as_ref());
+    let digest = RenderedConnection::of(&cluster.spec).digest;
+    if recorded.is_none_or(|recorded| recorded.covers(&digest)) {
+        return "";
+    }
+    ", and is not synced from where it says, because this lifecycle rendered another connection under the name: delete \
+     the PediaCluster to have the policy's, or this lifecycle to have it synced as it is"
 }
 
 fn check_source(source: &LifecycleSource, secrets: &SecretNamespaces) -> Result<(), Stop> {

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use armadex_control_plane::Trouble;
-use armadex_crds::{PediaCluster, PediaClusterLifecycle, ResolvedReference};
+use armadex_crds::{
+    PediaCluster, PediaClusterLifecycle, PediaClusterSpec, RenderedConnection, ResolvedReference,
+};
 use armadex_lifecycle::{Facts, Lookup, Planned, Problem, Step, Stop, plan, validate};
 use armadex_policy::{Found, ObjectName, Readiness, SecretNamespaces};
 use serde_json::{Value, json};
@@ -167,6 +169,29 @@ fn a_pediacluster_of_somebody_else_is_left_alone() {
     assert_eq!(world.told(), told("nobody"));
     world.source = found("east", SOURCE, true);
     assert_eq!(world.told(), told("nobody"));
+}
+
+#[test]
+fn a_pediacluster_of_somebody_else_that_leads_elsewhere_is_said_not_to_be_synced() {
+    let told = |rendered: &str| {
+        let rendered: PediaClusterSpec =
+            serde_json::from_value(json!({"apiserver": rendered, "syncResources": []})).unwrap();
+        let mut world = world();
+        world.lifecycle["status"] = json!({"connection": RenderedConnection::of(&rendered)});
+        world.cluster = Some(json!({"metadata": {"name": "east", "uid": "by-hand"},
+            "spec": {"apiserver": "https://theirs", "syncResources": []}}));
+        world.told()
+    };
+    let left = "PediaClusterNotOwned: PediaCluster east is there already and is owned by nobody, \
+                not by this lifecycle; it is left as it is";
+    assert_eq!(told("https://theirs"), left);
+    assert_eq!(
+        told("https://east"),
+        format!(
+            "{left}, and is not synced from where it says, because this lifecycle rendered another connection under the \
+             name: delete the PediaCluster to have the policy's, or this lifecycle to have it synced as it is"
+        )
+    );
 }
 
 #[test]
