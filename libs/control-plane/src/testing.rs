@@ -137,7 +137,7 @@ impl Host {
         });
     }
 
-    /// Answers a verb on a resource with a 403 from now on. Its watches end.
+    /// Answers a verb on a resource with a 403 from now on. Watches that are open go on until their time is over.
     pub fn forbid(&self, verb: &'static str, resource: &'static str) {
         self.change(|store| store.forbidden.push((verb, resource)));
     }

@@ -1,6 +1,6 @@
 //! From a request to an answer.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, time::Duration};
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
@@ -9,6 +9,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use kube::client::Body;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
 
 use super::{
     Host, ServedType,
@@ -16,7 +17,10 @@ use super::{
 };
 
 /// How long an answer takes that is late.
-const LATE: std::time::Duration = std::time::Duration::from_secs(10);
+const LATE: Duration = Duration::from_secs(10);
+
+/// What a watch lasts that does not say for how long: an hour, as a kube-apiserver's does at the most.
+const LASTS: Duration = Duration::from_secs(3600);
 
 /// A body of an answer.
 pub(super) type Answer = UnsyncBoxBody<Bytes, Infallible>;
@@ -24,6 +28,8 @@ pub(super) type Answer = UnsyncBoxBody<Bytes, Infallible>;
 /// The parameters of a request that mean something here.
 struct Parameters {
     watch: bool,
+    /// How long a watch lasts.
+    lasts: Duration,
     since: u64,
     name: Option<String>,
     apply: Apply,
@@ -78,8 +84,9 @@ impl Host {
         }
     }
 
-    /// Events until the watch is forbidden or its type is gone.
+    /// Events until its time is over or its type is gone. Who is not allowed to watch any more is not asked before the next one.
     fn watch(&self, place: Addressed, parameters: Parameters) -> Response<Answer> {
+        let over = Instant::now() + parameters.lasts;
         let begun = (self.clone(), self.changes.subscribe(), parameters.since);
         let lines = stream::unfold(begun, move |(host, mut changes, since)| {
             let (place, name) = (place.clone(), parameters.name.clone());
@@ -95,6 +102,7 @@ impl Host {
                 }
             }
         });
+        let lines = lines.take_until(sleep_until(over));
         let frames = lines.map(|line| Ok(Frame::data(Bytes::from(format!("{line}\n")))));
         Response::new(StreamBody::new(frames).boxed_unsync())
     }
@@ -157,7 +165,7 @@ impl Store {
                               "reason": "Expired", "message": "too old", "code": 410});
             return Some(Some((u64::MAX, json!({"type": "ERROR", "object": gone}))));
         }
-        if !is_served || self.forbidden.contains(&("watch", served.resource)) {
+        if !is_served {
             return None;
         }
         let is_next = |change: &&super::store::Change| {
@@ -225,6 +233,7 @@ impl Parameters {
         let selector = value("fieldSelector").map(|text| text.replace("%3D", "="));
         Self {
             watch: is_true("watch"),
+            lasts: number("timeoutSeconds").map_or(LASTS, Duration::from_secs),
             since: number("resourceVersion").unwrap_or_default(),
             name: selector.and_then(|text| Some(text.strip_prefix("metadata.name=")?.to_owned())),
             apply: Apply {
@@ -279,4 +288,34 @@ fn whole(answer: Result<Value, Refused>) -> Response<Answer> {
     let mut response = Response::new(Full::new(Bytes::from(body.to_string())).boxed_unsync());
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures::TryStreamExt;
+    use k8s_openapi::api::core::v1::Node;
+    use kube::{Api, api::WatchParams};
+
+    use super::*;
+    use crate::{Trouble, TroubleKind};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_goes_on_without_the_right_to_it_until_its_time_is_over() {
+        let host = Host::new(&[ServedType::new("", "v1", "nodes", "Node")]);
+        let nodes: Api<Node> = Api::all(host.client());
+        let (params, begun) = (WatchParams::default().timeout(10), Instant::now());
+        let mut events = pin!(nodes.watch(&params, "1").await.unwrap());
+        host.forbid("watch", "nodes");
+        host.put("/api/v1/nodes/east", json!({}));
+        assert!(events.try_next().await.unwrap().is_some());
+        assert!(events.try_next().await.unwrap().is_none());
+        assert_eq!(begun.elapsed(), Duration::from_secs(10));
+        let refused = nodes.watch(&params, "1").await.err().map(Trouble::from);
+        assert_eq!(
+            refused.map(|trouble| trouble.kind),
+            Some(TroubleKind::Forbidden)
+        );
+    }
 }
