@@ -18,7 +18,7 @@ use armadex_member::Discovery;
 use armadex_model::{GroupVersionResource, ResourceType};
 
 use self::asked::ALL;
-pub(crate) use self::asked::{is_missed, is_wanted};
+pub(crate) use self::asked::is_wanted;
 pub(crate) use self::chosen::Missing;
 use self::chosen::{Chosen, Names};
 pub(crate) use self::keep::{Kept, Known};

@@ -240,8 +240,8 @@ impl Streams {
         self.board.show_streams(shown);
         if self.asked != asked {
             self.asked_for(asked);
-            let is_missed = |missing: &Missing| plan::is_missed(asked, missing);
-            self.board.update(|facts| facts.missing.retain(is_missed));
+            let is_wanted = |missing: &Missing| missing.is_wanted(asked);
+            self.board.update(|facts| facts.missing.retain(is_wanted));
         }
         let hidden = unwanted::hide_all(&self.shared, (&self.name, self.cluster), asked).await;
         self.is_hidden(hidden)

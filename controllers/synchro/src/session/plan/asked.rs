@@ -4,7 +4,6 @@ use armadex_crds::GroupResources;
 use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::builtin::is_builtin;
-use super::chosen::Missing;
 
 /// In the place of a group, a version or a resource: each of them.
 pub(super) const ALL: &str = "*";
@@ -22,15 +21,6 @@ pub(super) fn is_asked(wanted: &[GroupResources], resource: &ResourceType) -> bo
 /// Whether a type is asked for in some version.
 pub(crate) fn is_wanted(wanted: &[GroupResources], resource: &ResourceType) -> bool {
     wanted.iter().any(|entry| asks_for(entry, resource))
-}
-
-/// Whether what a member does not serve is still asked for, in the words in which it was.
-pub(crate) fn is_missed(wanted: &[GroupResources], missing: &Missing) -> bool {
-    let is_named = |asked: &String| asked == ALL || *asked == missing.resource;
-    wanted.iter().any(|entry| {
-        let is_of_group = entry.group == missing.group && entry.resources.iter().any(is_named);
-        entry.group == ALL || missing.group == ALL || is_of_group
-    })
 }
 
 fn asks_for(entry: &GroupResources, resource: &ResourceType) -> bool {

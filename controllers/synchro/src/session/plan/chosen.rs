@@ -28,6 +28,17 @@ pub(crate) struct Missing {
     pub(crate) why: String,
 }
 
+impl Missing {
+    /// Whether it is still asked for, in the words in which it was.
+    pub(crate) fn is_wanted(&self, wanted: &[GroupResources]) -> bool {
+        let is_named = |asked: &String| asked == ALL || *asked == self.resource;
+        wanted.iter().any(|entry| {
+            let is_of_group = entry.group == self.group && entry.resources.iter().any(is_named);
+            entry.group == ALL || self.group == ALL || is_of_group
+        })
+    }
+}
+
 /// By group and resource, so that there is one version of each.
 #[derive(Default)]
 pub(super) struct Chosen {
