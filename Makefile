@@ -48,7 +48,7 @@ demo-down: $(E2E)
 
 .PHONY: test databases check unit budgets e2e e2e-ha gen gen-current deny commits
 
-# Tests that were not run for want of a database server say so in the first file, advisories that could not be checked in the second; `make test`
+# What was not run for want of a database server, or of Karmada, says so in the first file, advisories that could not be checked in the second; `make test`
 # ends with both.
 NOT_RUN := $(abspath $(TARGET))/not-run.txt
 NOT_CHECKED := $(abspath $(TARGET))/not-checked.txt

@@ -36,14 +36,26 @@ pub(crate) fn none_here(engine: Engine) -> Option<String> {
     Some(format!("no {}: {why}", engine.product()))
 }
 
-/// Says that a test was not run, past the test runner's capture and into the file that `make test` ends with.
+/// Says that this test was not run, past the test runner's capture and at the end of `make test`.
 fn note_not_run(why: &str) -> Result<()> {
-    let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    let line = format!("not run: {test}: {why}\n");
-    std::io::stderr().write_all(line.as_bytes())?;
+    let thread = std::thread::current();
+    let what = format!("{}: {why}", thread.name().unwrap_or("a test"));
+    std::io::stderr().write_all(line(&what).as_bytes())?;
+    tell_at_the_end(&what)
+}
+
+/// Puts what was not run, and why, into the file that `make test` ends with, if there is to be one.
+///
+/// # Errors
+/// It cannot be written.
+pub fn tell_at_the_end(what: &str) -> Result<()> {
     if let Some(path) = std::env::var_os(NOT_RUN) {
         let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-        file.write_all(line.as_bytes())?;
+        file.write_all(line(what).as_bytes())?;
     }
     Ok(())
+}
+
+fn line(what: &str) -> String {
+    format!("not run: {what}\n")
 }

@@ -225,6 +225,9 @@ impl Harness {
         ));
         for part in kind.skipped() {
             note(format_args!("  not run here: {part}"));
+            if !options.is_restored {
+                armadex_databases::tell_at_the_end(&format!("the end-to-end tests with {part}"))?;
+            }
         }
         let etcd = etcd::start(folder, &tools, "etcd").await?;
         let written = match options.writes_requests_down {
