@@ -124,48 +124,6 @@ async fn notes_are_dropped_when_the_step_that_adds_to_them_has_ended() {
     }
 }
 
-/// It walks past the version of an object that is removed meanwhile: a tombstone in its place would stay there for good.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_object_is_removed_when_the_step_that_prunes_its_version_has_ended() {
-    for engine in [Engine::Postgres, Engine::Mysql] {
-        let Some(database) = Database::for_test(engine).expect("a server") else {
-            continue;
-        };
-        let location = database.patient_url().parse().expect("a location");
-        let open = async || {
-            let store = open_with(&location, &Options::default()).await;
-            Arc::new(store.expect("a store"))
-        };
-        let (prunes, mends) = (open().await, open().await);
-        let fixture = Fixture::of(&prunes);
-        let pods = fixture.pods_of("member1").await;
-        let both = ["a", "b"].map(|name| object("ns", name));
-        fixture.put(&pods, both).await;
-        run(&prunes, "UPDATE ver SET dict = 77 WHERE rev = 1").await;
-        let mut reader = mends.database.read(Lane::Whole).await.expect("a reader");
-        let plan = mends.plan(&mut *reader).await.expect("a plan");
-        reader.rollback().await.expect("ended");
-        let mut plan = plan.into_iter();
-        let place = plan.find(|mending| matches!(mending, Mending::Place(_)));
-        let place = place.expect("its place");
-        let mut step = prunes.database.write().await.expect("a transaction");
-        for sql in [
-            "UPDATE lease SET beat = beat + 1",
-            "UPDATE head SET pruned = rev",
-        ] {
-            let statement = Statement::fixed("step", sql, []);
-            step.execute(statement).await.expect("pruned");
-        }
-        let mending = tokio::spawn(async move { mends.mend_step(place).await });
-        wait_until_a_row_is_waited_for(engine, &prunes.database).await;
-        step.commit().await.expect("pruned");
-        let mended = mending.await.expect("no panic").expect("mended");
-        assert_eq!(mended.removed, 1);
-        let faults = prunes.check().await.expect("a report").faults;
-        assert_eq!(faults, [""; 0], "{engine:?}");
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn damage_is_mended_on_postgresql() {
     on(Engine::Postgres).await;

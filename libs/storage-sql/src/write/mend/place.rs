@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use armadex_storage::StoreError;
 
-use super::rows::{LOOK, count_types, fence, hold_up_purges, mend_stream};
+use super::rows::{LOOK, count_types, fence, mend_stream};
 use super::step::{PlaceMending, Step};
 use crate::backend::error::broken;
 use crate::backend::{Connection, row, rows};
@@ -24,8 +24,6 @@ pub(super) async fn mend_place(
     session: &mut Session<'_>,
     place: &PlaceMending,
 ) -> Result<Step, StoreError> {
-    // What becomes of versions that are removed depends on how far the log is pruned; whether there are any is not known before the stream is held.
-    hold_up_purges(session.connection).await?;
     fence(session.connection, place.cluster(), place.resource).await?;
     // Whoever searches may find other rows from now on.
     session.shown.stream(place.cluster(), place.resource);

@@ -57,14 +57,9 @@ pub(super) async fn mend_stream(
     session.connection.execute(counted).await.map(drop)
 }
 
-/// A step of the periodic work that is under way is waited for, and none begins before this transaction ends. Taken first, as such a step does.
-pub(super) async fn hold_up_purges(connection: &mut dyn Connection) -> Result<(), StoreError> {
-    connection.execute(lease::touch()).await.map(drop)
-}
-
-/// What a step of the periodic work has noted is not to stay alone.
+/// A step of the periodic work that is under way is waited for: what it has noted is not to stay alone.
 pub(super) async fn drop_notes(connection: &mut dyn Connection) -> Result<(), StoreError> {
-    hold_up_purges(connection).await?;
+    connection.execute(lease::touch()).await?;
     let dropped = milestone::drop_until(i64::MAX);
     connection.execute(dropped).await.map(drop)
 }

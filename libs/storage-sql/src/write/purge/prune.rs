@@ -102,8 +102,7 @@ async fn tell(session: &mut Session<'_>, kept: &Past) -> Result<(), StoreError> 
 }
 
 /// Takes the newest versions of objects that go away as if they had never been: at once where what they superseded is gone. Others give their
-/// place in the log to tombstones, by which pruning finds what they superseded: that may be any number of versions for each. The caller has the row of the lease, so
-/// nobody prunes meanwhile.
+/// place in the log to tombstones, by which pruning finds what they superseded: that may be any number of versions for each.
 pub(crate) async fn delete_newest(
     connection: &mut dyn Connection,
     revs: &[i64],
