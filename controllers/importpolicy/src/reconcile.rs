@@ -297,11 +297,15 @@ pub(crate) async fn clean_up(
     let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
     let mut params = ListParams::default().limit(PAGE);
     loop {
-        let page = lifecycles.list_metadata(&params).await;
-        let page = page.map_err(|trouble| ReconcileError {
-            doing: "listing its lifecycles",
-            trouble,
-        })?;
+        let page = match lifecycles.list_metadata(&params).await {
+            Ok(page) => page,
+            // They went with their CRD.
+            Err(trouble) if trouble.kind == TroubleKind::Missing => return Ok(()),
+            Err(trouble) => {
+                let doing = "listing its lifecycles";
+                return Err(ReconcileError { doing, trouble });
+            }
+        };
         delete(&lifecycles, &uid, &page.items).await?;
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params = params.continue_token(&token),
@@ -552,6 +556,12 @@ mod tests {
         assert_eq!(look().await, (28, 62), "it comes to something else");
         context.news.note("karmada", None);
         assert_eq!(look().await, (28, 83), "anything may have changed");
+    }
+
+    #[tokio::test]
+    async fn a_policy_goes_where_its_lifecycles_have_gone_with_their_crd() {
+        let host = Host::new(&[]);
+        clean_up(&policy(1), &context(&host)).await.unwrap();
     }
 
     #[tokio::test]
