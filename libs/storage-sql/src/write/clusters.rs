@@ -169,15 +169,20 @@ pub(crate) async fn leave(
     }
 }
 
-/// Puts the cluster that left last under the same name in the place of one that has nothing yet, if it was this member.
+/// Before anything is adopted, and where epochs stand in the order of locks. Who has the epochs is alone with opening: whoever opened a stream of what is
+/// adopted just before has done it by now, and who comes next finds it gone.
+pub(crate) async fn hold_up_openings(session: &mut Session<'_>) -> Result<(), StoreError> {
+    take(session.connection, Numbered::Epoch, 1).await.map(drop)
+}
+
+/// Puts the cluster that left last under the same name in the place of one that has nothing yet, if it was this member. The caller
+/// [holds up openings](hold_up_openings).
 pub(crate) async fn adopt(
     session: &mut Session<'_>,
     name: &ClusterName,
     incarnation: &str,
     member: &str,
 ) -> Result<ClusterId, StoreError> {
-    // Who has the epochs is alone with opening: whoever opened a stream of it just before has done it by now, and who comes next finds it gone.
-    take(session.connection, Numbered::Epoch, 1).await?;
     let own = match present(session.connection, name, incarnation).await? {
         Present::New(own) => own.0,
         Present::Settled(own) => return Ok(own),

@@ -439,6 +439,9 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
     let batches: Vec<&Prepared> = work.iter().filter_map(Work::batch).collect();
     let openings: Vec<&Opening> = work.iter().filter_map(Work::opening).collect();
     let staged = stage(session, &batches).await?;
+    if work.iter().any(|one| matches!(one, Work::Adopt(..))) {
+        clusters::hold_up_openings(session).await?;
+    }
     let mut opened = clusters::open(session, &openings).await?.into_iter();
     let mut written = staged.iter().map(|batch| batch.written);
     let mut done = Vec::with_capacity(work.len());
