@@ -1,18 +1,15 @@
 //! Reconcile: fetch, validate, plan, apply, status.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, pin::pin, sync::Arc, time::Duration};
 
 use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::PolicyValidatedReason};
 use armadex_policy::{
     ObjectName, Readiness, ReconcileError, ResolveError, controlled_by, resolve, write_status,
 };
+use futures::TryStreamExt;
 use jiff::Timestamp;
-use kube::{
-    ResourceExt,
-    api::{ListParams, PartialObjectMeta},
-    runtime::controller::Action,
-};
+use kube::{ResourceExt, runtime::controller::Action};
 
 use crate::{
     Invalid, Plan, apply,
@@ -28,9 +25,6 @@ use crate::{
 /// Versions of references are looked up anew no more often than this, however many lifecycles wait
 /// for one: a few requests for a policy.
 const LOOK_UP: Duration = Duration::from_secs(10);
-
-/// Lifecycles that are asked for at once: their metadata is a megabyte.
-const PAGE: u32 = 500;
 
 /// What to do after a reconcile.
 enum Requeue {
@@ -295,42 +289,22 @@ pub(crate) async fn clean_up(
 ) -> Result<(), ReconcileError> {
     let uid = policy.uid().unwrap_or_default();
     let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
-    let mut params = ListParams::default().limit(PAGE);
+    let failed = |doing| move |trouble| ReconcileError { doing, trouble };
+    let mut all = pin!(lifecycles.all_metadata());
     loop {
-        let page = match lifecycles.list_metadata(&params).await {
-            Ok(page) => page,
+        let lifecycle = match all.try_next().await {
+            Ok(Some(lifecycle)) => lifecycle,
+            Ok(None) => return Ok(()),
             // They went with their CRD.
             Err(trouble) if trouble.kind == TroubleKind::Missing => return Ok(()),
-            Err(trouble) => {
-                let doing = "listing its lifecycles";
-                return Err(ReconcileError { doing, trouble });
-            }
+            Err(trouble) => return Err(failed("listing its lifecycles")(trouble)),
         };
-        delete(&lifecycles, &uid, &page.items).await?;
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params = params.continue_token(&token),
-            None => return Ok(()),
-        }
-    }
-}
-
-/// Those of them that are the policy's.
-async fn delete(
-    lifecycles: &Objects<PediaClusterLifecycle>,
-    policy: &str,
-    all: &[PartialObjectMeta<PediaClusterLifecycle>],
-) -> Result<(), ReconcileError> {
-    for lifecycle in all {
-        if controlled_by(&lifecycle.metadata, policy) {
+        if controlled_by(&lifecycle.metadata, &uid) {
             let (name, uid) = (lifecycle.name_any(), lifecycle.uid().unwrap_or_default());
             let deleted = lifecycles.delete(&name, &uid).await;
-            deleted.map_err(|trouble| ReconcileError {
-                doing: "deleting its lifecycles",
-                trouble,
-            })?;
+            deleted.map_err(failed("deleting its lifecycles"))?;
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use k8s_openapi::NamespaceResourceScope;
 use kube::{
     Api, Client, Resource,
@@ -16,6 +16,9 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Trouble, TroubleKind};
+
+/// Objects whose metadata is asked for at once: half a megabyte to one.
+const PAGE: u32 = 500;
 
 /// The objects of one kind.
 #[derive(Clone)]
@@ -72,6 +75,22 @@ impl<K: Clone + DeserializeOwned + Debug> Objects<K> {
         params: &ListParams,
     ) -> Result<ObjectList<PartialObjectMeta<K>>, Trouble> {
         Ok(self.api.list_metadata(params).await?)
+    }
+
+    /// The metadata of all. The next page is asked for when the one before was taken.
+    pub fn all_metadata(&self) -> impl Stream<Item = Result<PartialObjectMeta<K>, Trouble>> {
+        let first = Some(ListParams::default().limit(PAGE));
+        let pages = stream::try_unfold(first, move |params| async move {
+            let Some(params) = params else {
+                return Ok::<_, Trouble>(None);
+            };
+            let page = self.list_metadata(&params).await?;
+            let token = page.metadata.continue_.filter(|token| !token.is_empty());
+            let next = token.map(|token| params.continue_token(&token));
+            Ok(Some((page.items, next)))
+        });
+        let objects = pages.map_ok(|page| stream::iter(page.into_iter().map(Ok)));
+        objects.try_flatten()
     }
 
     /// Makes an object.

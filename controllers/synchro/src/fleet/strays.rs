@@ -17,7 +17,8 @@ use armadex_backoff::{Backoff, jittered};
 use armadex_control_plane::{Objects, Trouble};
 use armadex_crds::{PEDIA_CLUSTER_FINALIZER, PediaCluster};
 use armadex_storage::StoreError;
-use kube::api::ListParams;
+use futures::TryStreamExt;
+use futures::future::ready;
 use kube::core::PartialObjectMeta;
 use kube::{Client, ResourceExt};
 use tokio::sync::watch;
@@ -31,8 +32,6 @@ const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
 /// Without being told: a list of a thousand PediaClusters' metadata is half a megabyte.
 pub(crate) const PERIOD: Duration = Duration::from_secs(600);
-/// PediaClusters that are listed at once.
-const PAGE: u32 = 500;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
@@ -100,18 +99,12 @@ async fn try_to_look(
 
 /// Name and uid of every PediaCluster that is there, whoever looks after it.
 async fn there(api: &Objects<PediaCluster>) -> Result<HashSet<(String, String)>, Trouble> {
-    let mut there = HashSet::new();
-    let mut parameters = ListParams::default().limit(PAGE);
-    loop {
-        let page = api.list_metadata(&parameters).await?;
-        let next = page.metadata.continue_.filter(|token| !token.is_empty());
-        let stay = page.items.into_iter().filter(|object| !has_left(object));
-        there.extend(stay.map(|object| (object.name_any(), object.uid().unwrap_or_default())));
-        match next {
-            Some(token) => parameters = parameters.continue_token(&token),
-            None => return Ok(there),
-        }
-    }
+    let named = |object: PartialObjectMeta<PediaCluster>| {
+        (object.name_any(), object.uid().unwrap_or_default())
+    };
+    let stay = api.all_metadata();
+    let stay = stay.try_filter(|object| ready(!has_left(object)));
+    stay.map_ok(named).try_collect().await
 }
 
 /// Whether a PediaCluster is being deleted, and nobody is asked before it goes.
