@@ -33,6 +33,7 @@ use crate::config::Config;
 use crate::stream::objects::ClusterObjects;
 use crate::stream::turns::ClusterTurns;
 use crate::stream::watch::POSITION_PERIOD;
+use crate::told::report::Progress;
 
 /// What a task may take that follows a watch: each of forty kinds of a thousand members has one. With what the runtime adds it is 2 KiB.
 const TASK_BYTES: usize = 1928;
@@ -61,6 +62,16 @@ impl Scene {
             member: FakeMember::start(),
             sink: Arc::default(),
         }
+    }
+
+    /// A former process has stored `a`, and followed it.
+    async fn that_has_a() -> Self {
+        let scene = Self::new();
+        scene.member.lists([page(10, "", &[("a", 1)])]);
+        let act = scene.run();
+        scene.comes_to(&["n/a@1"], "Live@10").await;
+        act.end().await;
+        scene
     }
 
     fn run(&self) -> Act {
@@ -154,18 +165,31 @@ impl Act {
 
     /// Waits until the status is this one, and gives its words.
     async fn says(&self, status: ResourceSyncStatus) -> String {
+        let is_said = |shown: &Progress| shown.status == status;
+        let soon = Duration::from_secs(20);
+        self.shows_within(soon, format!("{status:?}"), is_said)
+            .await
+    }
+
+    /// Waits until what is shown is so, and gives its words.
+    async fn shows_within(
+        &self,
+        limit: Duration,
+        what: String,
+        is_so: impl Fn(&Progress) -> bool,
+    ) -> String {
         let wait = async {
             loop {
                 let shown = self.report.shown();
-                if shown.status == status {
+                if is_so(&shown) {
                     return shown.message;
                 }
                 self.changed.notified().await;
             }
         };
-        match tokio::time::timeout(Duration::from_secs(20), wait).await {
+        match tokio::time::timeout(limit, wait).await {
             Ok(words) => words,
-            Err(_) => panic!("{:?} instead of {status:?}", self.report.shown()),
+            Err(_) => panic!("{:?} instead of {what}", self.report.shown()),
         }
     }
 }
@@ -345,11 +369,7 @@ async fn a_type_that_others_mean_otherwise_is_said_to_be_so_until_they_agree() {
 
 #[tokio::test]
 async fn rows_of_a_former_cluster_are_shown_once_the_member_lets_them_be_read() {
-    let scene = Scene::new();
-    scene.member.lists([page(10, "", &[("a", 1)])]);
-    let act = scene.run();
-    scene.comes_to(&["n/a@1"], "Live@10").await;
-    act.end().await;
+    let scene = Scene::that_has_a().await;
     scene.sink.with(|stored| stored.hidden = true);
     scene.member.set_present("");
     let act = scene.run();
@@ -365,11 +385,7 @@ async fn rows_of_a_former_cluster_are_shown_once_the_member_lets_them_be_read() 
 
 #[tokio::test]
 async fn rows_of_a_former_cluster_stay_hidden_where_another_lets_none_be_read() {
-    let scene = Scene::new();
-    scene.member.lists([page(10, "", &[("a", 1)])]);
-    let act = scene.run();
-    scene.comes_to(&["n/a@1"], "Live@10").await;
-    act.end().await;
+    let scene = Scene::that_has_a().await;
     scene.sink.with(|stored| {
         stored.hidden = true;
         stored.is_of_another();
@@ -387,13 +403,8 @@ async fn rows_of_a_former_cluster_stay_hidden_where_another_lets_none_be_read() 
 
 #[tokio::test(start_paused = true)]
 async fn where_a_former_cluster_stood_is_forgotten_once_a_list_leads_elsewhere() {
-    let scene = Scene::new();
-    scene
-        .member
-        .lists([page(10, "", &[("a", 1)]), page(20, "", &[("b", 2)])]);
-    let act = scene.run();
-    scene.comes_to(&["n/a@1"], "Live@10").await;
-    act.end().await;
+    let scene = Scene::that_has_a().await;
+    scene.member.lists([page(20, "", &[("b", 2)])]);
     scene.sink.with(|stored| stored.hidden = true);
     // It is not understood when it says how far it is, and so it is listed.
     scene.member.set_present(&"9".repeat(1000));

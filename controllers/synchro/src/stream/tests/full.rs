@@ -79,13 +79,8 @@ impl Scene {
 impl Act {
     /// Waits until it tells of this.
     async fn tells(&self, words: &str) {
-        let told = async {
-            while !self.report.shown().message.contains(words) {
-                self.changed.notified().await;
-            }
-        };
-        let told = tokio::time::timeout(LONG, told).await;
-        assert!(told.is_ok(), "{:?}", self.report.shown());
+        let is_told = |shown: &Progress| shown.message.contains(words);
+        self.shows_within(LONG, words.to_owned(), is_told).await;
     }
 }
 
