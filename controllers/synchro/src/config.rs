@@ -146,8 +146,9 @@ pub(crate) struct Shared {
     pub(crate) last_words: LastWords,
     /// Audits that may compare now.
     pub(crate) audits: Arc<Turns>,
-    /// Those that wait for a stream with much that differs.
+    /// Those of which much is held.
     pub(crate) large_audits: Semaphore,
+    /// The same, of members whose lists are slow.
     pub(crate) large_slow_audits: Semaphore,
     /// Sweeps that may ask for keys now.
     pub(crate) sweeps: Semaphore,

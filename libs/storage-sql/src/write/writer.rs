@@ -340,13 +340,9 @@ impl Writer {
         self.left_off.settle();
         self.lease.settle();
         if committed != self.committed {
-            let Committed {
-                incarnation,
-                revision,
-                catalog: _,
-            } = &committed;
-            if *revision != self.committed.revision {
-                self.database.note_committed(incarnation, *revision);
+            if committed.revision != self.committed.revision {
+                let (of, revision) = (&committed.incarnation, committed.revision);
+                self.database.note_committed(of, revision);
             }
             self.seen.note_committed(&committed);
             self.committed = committed;
