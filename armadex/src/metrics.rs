@@ -221,13 +221,20 @@ mod tests {
                 bytes: 3,
                 age: Duration::from_secs(4),
             }),
+            history: Some(Past {
+                bytes: 5,
+                age: Duration::from_secs(6),
+            }),
         };
         let read = Told {
             is_written: false,
             past: None,
+            history: None,
             ..written
         };
         let expected = [
+            "armadex_store_history_bytes 5",
+            "armadex_store_history_seconds 6",
             "armadex_store_outages_total 1",
             "armadex_store_past_bytes 3",
             "armadex_store_past_seconds 4",
@@ -236,7 +243,7 @@ mod tests {
             "armadex_store_writable 0",
         ];
         assert_eq!(samples(written, store::encode), expected);
-        let of_replica = [expected[0], expected[3], expected[4]];
+        let of_replica = [expected[2], expected[5], expected[6]];
         assert_eq!(samples(read, store::encode), of_replica);
     }
 

@@ -3,6 +3,7 @@
 mod clusterpedia;
 mod dsn;
 mod fields;
+mod history;
 pub(crate) mod named;
 mod password;
 pub(crate) mod replica;
@@ -17,6 +18,7 @@ use armadex_storage_sql::{Location, Options, SqlStore, Training};
 use clap::Args;
 use tokio::runtime::Handle;
 
+use history::HistoryFlags;
 use password::Named;
 use told::Told;
 
@@ -54,6 +56,8 @@ pub(crate) struct StoreFlags {
     /// list anew. 0: any number. All processes that write one store should have the same.
     #[arg(long, value_name = "MIB", default_value_t = 4096)]
     watch_window_mib: u64,
+    #[command(flatten)]
+    history: HistoryFlags,
     /// Types with so many objects get a dictionary that is trained on them, by which later ones are stored in less space. It has parts of objects word for
     /// word, and stays in the store for as long as the type does; nothing is taken from Secrets and ConfigMaps. 0: none is trained.
     #[arg(long, value_name = "OBJECTS", default_value_t = Training::default().least)]
@@ -112,6 +116,7 @@ impl StoreFlags {
             writes: Some(writes.clone()),
             watch_window: Duration::from_secs(self.watch_window),
             watch_window_bytes: self.watch_window_mib.saturating_mul(1 << 20),
+            history: self.history.told(Duration::from_secs(self.watch_window))?,
             training: Training {
                 least: self.dictionaries_from,
                 ..Training::default()

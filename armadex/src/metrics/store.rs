@@ -25,6 +25,7 @@ impl Collector for Store {
             availability: self.0.availability(),
             is_written: !self.0.is_replica(),
             past: self.0.past(),
+            history: self.0.history(),
         };
         encode(told, encoder)
     }
@@ -37,6 +38,7 @@ pub(super) struct Told {
     /// Of one that is only read nobody knows whether it could be written to.
     pub(super) is_written: bool,
     pub(super) past: Option<Past>,
+    pub(super) history: Option<Past>,
 }
 
 pub(super) fn encode(told: Told, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
@@ -44,6 +46,7 @@ pub(super) fn encode(told: Told, mut encoder: DescriptorEncoder<'_>) -> fmt::Res
         availability,
         is_written,
         past,
+        history,
     } = told;
     let Availability {
         reads,
@@ -51,7 +54,6 @@ pub(super) fn encode(told: Told, mut encoder: DescriptorEncoder<'_>) -> fmt::Res
         outages,
         refused,
     } = availability;
-    let past = past.map(|Past { bytes, age }| (bytes, age.as_secs()));
     let gauges = [
         (
             "store_readable",
@@ -63,18 +65,8 @@ pub(super) fn encode(told: Told, mut encoder: DescriptorEncoder<'_>) -> fmt::Res
             "Whether the store could be written to when that was last tried",
             is_written.then_some(u64::from(writes)),
         ),
-        (
-            "store_past_bytes",
-            "Superseded versions that are kept, where this process does the store's periodic work",
-            past.map(|(bytes, _)| bytes),
-        ),
-        (
-            "store_past_seconds",
-            "Time since the oldest of them was superseded",
-            past.map(|(_, seconds)| seconds),
-        ),
     ];
-    for (name, help, value) in gauges {
+    for (name, help, value) in gauges.into_iter().chain(kept(past, history)) {
         let Some(value) = value else { continue };
         let family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX)).encode(family)?;
@@ -95,4 +87,33 @@ pub(super) fn encode(told: Told, mut encoder: DescriptorEncoder<'_>) -> fmt::Res
         ConstCounter::new(value).encode(family)?;
     }
     Ok(())
+}
+
+/// What is told of the past: name, help and value.
+type Gauge = (&'static str, &'static str, Option<u64>);
+
+fn kept(past: Option<Past>, history: Option<Past>) -> [Gauge; 4] {
+    let seconds = |past: Past| past.age.as_secs();
+    [
+        (
+            "store_past_bytes",
+            "Superseded versions that are kept, where this process does the store's periodic work",
+            past.map(|past| past.bytes),
+        ),
+        (
+            "store_past_seconds",
+            "Time since the oldest of them was superseded",
+            past.map(seconds),
+        ),
+        (
+            "store_history_bytes",
+            "Superseded versions of types with a history that are kept, where this process does the store's periodic work",
+            history.map(|history| history.bytes),
+        ),
+        (
+            "store_history_seconds",
+            "Time since the oldest of them was superseded",
+            history.map(seconds),
+        ),
+    ]
 }

@@ -35,11 +35,11 @@ pub use location::{
 pub use open::{
     compact, migrate, open, open_as_it_is, open_replica, open_with, renew, schema_standing,
 };
-pub use options::{Options, Training};
+pub use options::{History, Options, Training};
 pub use read::Tuning;
 pub use store::SqlStore;
 pub use store::check::CheckReport;
 pub use store::mend::Mended;
-pub use store::stats::{DictionaryShare, Share, StoreStats};
+pub use store::stats::{DictionaryShare, HistoryShare, Share, StoreStats};
 pub use write::Portions;
 pub use write::past::Past;

@@ -22,6 +22,9 @@ pub struct Options {
     /// The most bytes of superseded versions that are kept, packed; what was superseded first goes before its time is over. 0: any number. All processes
     /// that write one store should have the same.
     pub watch_window_bytes: u64,
+    /// Types of which superseded versions and tombstones are kept for longer. All processes that write one store should have the same: whoever does the periodic work
+    /// decides.
+    pub history: History,
     /// How long a process sees that nobody does the store's periodic work before it does: several times as long as whoever does it pauses.
     pub patience: Duration,
     /// Beyond this a database's log of its own is emptied, even if that means to wait for those who read: copying it back while somebody
@@ -63,6 +66,7 @@ impl Default for Options {
             watch_window: Duration::from_secs(60 * 60),
             // 1,200 changes a second of about a kilobyte each, for an hour.
             watch_window_bytes: 4 << 30,
+            history: History::default(),
             // Purges are 24 s apart at most.
             patience: Duration::from_secs(60),
             // Three rounds of copying SQLite's log back, 128 MiB each.
@@ -75,6 +79,28 @@ impl Default for Options {
             tuning: Tuning::default(),
             portions: Portions::default(),
             writes: None,
+        }
+    }
+}
+
+/// What is kept beyond the watch window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// Of these resources, in all their versions: group and plural name.
+    pub of: Vec<(String, String)>,
+    /// For how long. It counts where it is longer than the watch window.
+    pub window: Duration,
+    /// The most bytes of superseded versions of these types, packed; those within the watch window count. 0: any number.
+    pub bytes: u64,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            of: vec![],
+            window: Duration::from_secs(7 * 24 * 60 * 60),
+            // Sixteen million versions of a pod.
+            bytes: 16 << 30,
         }
     }
 }

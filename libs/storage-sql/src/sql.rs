@@ -8,6 +8,7 @@ pub(crate) mod dialect;
 pub(crate) mod dictionary;
 pub(crate) mod gone;
 pub(crate) mod head;
+pub(crate) mod history;
 pub(crate) mod lease;
 mod lists;
 pub(crate) mod mend;

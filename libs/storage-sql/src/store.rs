@@ -89,7 +89,7 @@ impl SqlStore {
         labels.follow(&mut *transaction, head.catalog).await?;
         transaction.rollback().await?;
         let committed = Committed::at(&head);
-        let past = PastKnown::new(options.watch_window_bytes);
+        let past = PastKnown::new(options.watch_window_bytes, options.history.clone());
         let mut store = Self::known(database, options, key, &committed, past.seen());
         let (orders, waiting) = mpsc::channel(options.queue.max(1));
         let writer = Writer {
@@ -125,7 +125,7 @@ impl SqlStore {
         let mut transaction = database.read(Lane::Short).await?;
         let (key, head) = looked_at(&mut *transaction).await?;
         transaction.rollback().await?;
-        let past = PastKnown::new(options.watch_window_bytes).seen();
+        let past = past::Seen::default();
         let committed = Committed::at(&head);
         Ok(Self::known(database, options, key, &committed, past))
     }
@@ -175,7 +175,15 @@ impl SqlStore {
     /// What the store keeps of the past, where this process does its periodic work.
     #[must_use]
     pub fn past(&self) -> Option<Past> {
-        self.past.at(Instant::now())
+        self.past.at(Instant::now()).map(|(past, _)| past)
+    }
+
+    /// What it keeps for the history of types, the watch window's part of it included, where this process does the periodic work and there is any history.
+    #[must_use]
+    pub fn history(&self) -> Option<Past> {
+        self.past
+            .at(Instant::now())
+            .and_then(|(_, history)| history)
     }
 
     /// Whether it is a replica of a store that others write.

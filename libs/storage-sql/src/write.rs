@@ -19,6 +19,7 @@ pub(crate) mod clusters;
 pub(crate) mod counters;
 pub(crate) mod dictionaries;
 pub(crate) mod diff;
+pub(crate) mod history;
 pub(crate) mod index;
 pub(crate) mod label_keys;
 pub(crate) mod lease;

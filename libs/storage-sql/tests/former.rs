@@ -1,10 +1,10 @@
-//! Stores that an earlier release left, opened by this one: SQLite at versions 4 to 7 and 9 of its schema, PostgreSQL and MariaDB at versions 1 to 6.
+//! Stores that an earlier release left, opened by this one: SQLite at versions 4 to 7, 9 and 10 of its schema, PostgreSQL and MariaDB at versions 1 to 7.
 //!
 //! `former/*.sql` are what a binary of then left after `armadex_storage::conformance::model::former::fill` on an empty store, opened with a
 //! `label_sample` of 4, and `former/unposted/*.sql` after `former::unposted::fill_one_by_one` and a purge, with one of 8. `former/tenures/*.sql` and
 //! `former/streams/*.sql` are the same of the two versions after these, when the owner's second tenure had begun; `former/types/*.sql` and
-//! `former/own_fields/*.sql` (none of SQLite, whose version 8 was made in other words) of the next two and `former/past/*.sql` of the one after these, with what [`beside_it_all_is_as_before`] says. What is kept
-//! is all of `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They
+//! `former/own_fields/*.sql` (none of SQLite, whose version 8 was made in other words) of the next two and `former/past/*.sql` of the one after these, with what [`events_are_told_apart_as_before`] and [`what_left_comes_back`] say. `former/dictionaries/*.sql` are these last ones after a binary of
+//! the next version had migrated them, purged what had left, stored what [`widgets_are_read_by_their_dictionary`] says, trained a dictionary on it, and stored a quarter of it once more. What is kept is all of `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They
 //! are never made anew: what a later release writes is no earlier one's.
 
 use std::collections::BTreeSet;
@@ -34,6 +34,8 @@ enum Left {
     Tenures,
     /// The same, and events, a type that is closed, one that nobody has any more, a cluster that is ill and one that has left.
     Types,
+    /// The same without what had left, and widgets, some of which a dictionary packs that was trained on them.
+    Dictionaries,
 }
 
 impl Left {
@@ -44,6 +46,7 @@ impl Left {
             Self::Unposted => &["unposted", "milestone"],
             Self::Tenures => &["unposted", "milestone", "tenure"],
             Self::Types => &["unposted", "milestone", "tenure", "health"],
+            Self::Dictionaries => &["unposted", "milestone", "tenure", "health", "dict"],
         }
     }
 }
@@ -51,7 +54,7 @@ impl Left {
 /// A version of the schema, and a dump of it.
 type Former = (i64, &'static str, Left);
 
-const SQLITE: [Former; 6] = [
+const SQLITE: [Former; 7] = [
     (4, include_str!("former/sqlite.sql"), Left::All),
     (
         4,
@@ -62,8 +65,13 @@ const SQLITE: [Former; 6] = [
     (6, include_str!("former/streams/sqlite.sql"), Left::Tenures),
     (7, include_str!("former/types/sqlite.sql"), Left::Types),
     (9, include_str!("former/past/sqlite.sql"), Left::Types),
+    (
+        10,
+        include_str!("former/dictionaries/sqlite.sql"),
+        Left::Dictionaries,
+    ),
 ];
-const POSTGRES: [Former; 7] = [
+const POSTGRES: [Former; 8] = [
     (1, include_str!("former/postgres.sql"), Left::All),
     (
         1,
@@ -87,8 +95,13 @@ const POSTGRES: [Former; 7] = [
         Left::Types,
     ),
     (6, include_str!("former/past/postgres.sql"), Left::Types),
+    (
+        7,
+        include_str!("former/dictionaries/postgres.sql"),
+        Left::Dictionaries,
+    ),
 ];
-const MYSQL: [Former; 7] = [
+const MYSQL: [Former; 8] = [
     (1, include_str!("former/mysql.sql"), Left::All),
     (1, include_str!("former/unposted/mysql.sql"), Left::Unposted),
     (2, include_str!("former/tenures/mysql.sql"), Left::Tenures),
@@ -96,6 +109,11 @@ const MYSQL: [Former; 7] = [
     (4, include_str!("former/types/mysql.sql"), Left::Types),
     (5, include_str!("former/own_fields/mysql.sql"), Left::Types),
     (6, include_str!("former/past/mysql.sql"), Left::Types),
+    (
+        7,
+        include_str!("former/dictionaries/mysql.sql"),
+        Left::Dictionaries,
+    ),
 ];
 
 /// What is not opened here need not open where it matters.
@@ -126,7 +144,7 @@ fn migrations(folder: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sqlite_at_versions_4_to_9() {
+async fn sqlite_at_versions_4_to_10() {
     for (version, dump, left) in SQLITE {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("store.db");
@@ -140,7 +158,7 @@ async fn sqlite_at_versions_4_to_9() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgres_at_versions_1_to_6() {
+async fn postgres_at_versions_1_to_7() {
     for (version, dump, left) in POSTGRES {
         let Some(database) = Database::for_test(Engine::Postgres).expect("a server") else {
             return;
@@ -151,7 +169,7 @@ async fn postgres_at_versions_1_to_6() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn mysql_at_versions_1_to_6() {
+async fn mysql_at_versions_1_to_7() {
     for (version, dump, left) in MYSQL {
         let Some(database) = Database::for_test(Engine::Mysql).expect("a server") else {
             return;
@@ -228,13 +246,21 @@ async fn is_answered_as_before(url: &str, version: i64, left: Left) {
             the_next_tenure_comes_after_those_of_then(&store).await;
         }
         Left::Types => {
-            beside_it_all_is_as_before(&fixture).await;
+            events_are_told_apart_as_before(&fixture).await;
+            what_left_comes_back(&fixture).await;
+            labels_that_are_not_posted_are_found_as_before(&fixture).await;
+            the_next_tenure_comes_after_those_of_then(&store).await;
+        }
+        Left::Dictionaries => {
+            events_are_told_apart_as_before(&fixture).await;
+            widgets_are_read_by_their_dictionary(&fixture).await;
             labels_that_are_not_posted_are_found_as_before(&fixture).await;
             the_next_tenure_comes_after_those_of_then(&store).await;
         }
     }
     // What earlier releases noted of the past had no bytes; they are counted by now.
     let stats = store.stats().await.expect("stats");
+    assert_eq!(stats.history, stats.pruned, "no type has a history");
     let past = stats.shares.iter().map(|share| share.past_bytes);
     assert_eq!(stats.past.bytes, past.sum::<u64>());
 }
@@ -281,31 +307,35 @@ async fn the_next_tenure_comes_after_those_of_then(store: &SqlStore) {
     assert!(!lasts.expect("told"));
 }
 
-/// Three events, told apart by what each is about, whether that was indexed then or not; a node of a type that is closed, in a cluster that is ill; a ConfigMap in one
-/// that has left.
-async fn beside_it_all_is_as_before(fixture: &Fixture) {
+/// Three events, told apart by what each is about, whether that was indexed then or not.
+async fn events_are_told_apart_as_before(fixture: &Fixture) {
     fixture.assert_sound().await;
-    let types = [
-        resource("", "events", "Event", true),
-        resource("", "nodes", "Node", false),
-        resource("", "configmaps", "ConfigMap", true),
-    ];
-    let all = types.each_ref().map(|kind| Query::all(kind.gvr.clone()));
-    let [events, nodes, maps] = &types;
+    let events = resource("", "events", "Event", true);
+    let all = Query::all(events.gvr.clone());
     assert_eq!(
-        fixture.list(&all[0], 2).await,
+        fixture.list(&all, 2).await,
         ["alpha/ns/e-0", "alpha/ns/e-1", "alpha/ns/e-2"]
     );
     for number in 0..3 {
         let about = Requirement::is_in("involvedObject.uid", [format!("uid-{number}")]);
         let query = Query {
             fields: vec![about],
-            ..all[0].clone()
+            ..all.clone()
         };
         let expected = [format!("alpha/ns/e-{number}")];
         assert_eq!(fixture.list(&query, 2).await, expected);
     }
-    for hidden in &all[1..] {
+    let writer = fixture.writer("alpha", &events).await;
+    assert_eq!(writer.stream.position, Some(live("4711")));
+    fixture.assert_sound().await;
+}
+
+/// A node of a type that is closed, in a cluster that is ill; a ConfigMap in one that has left.
+async fn what_left_comes_back(fixture: &Fixture) {
+    let nodes = resource("", "nodes", "Node", false);
+    let maps = resource("", "configmaps", "ConfigMap", true);
+    let all = [&nodes, &maps].map(|kind| Query::all(kind.gvr.clone()));
+    for hidden in &all {
         assert!(fixture.list(hidden, 2).await.is_empty());
     }
     let catalog = fixture.search.catalog().await.expect("a catalogue");
@@ -315,13 +345,37 @@ async fn beside_it_all_is_as_before(fixture: &Fixture) {
         reason: "refused".to_owned(),
     };
     assert_eq!(Vec::from_iter(health), [None, Some(ill)]);
-    let writer = fixture.writer("alpha", events).await;
-    assert_eq!(writer.stream.position, Some(live("4711")));
-    fixture.writer("beta", nodes).await;
-    assert_eq!(fixture.list(&all[1], 2).await, ["beta//node-1"]);
-    fixture.writer("gamma", maps).await;
-    assert_eq!(fixture.list(&all[2], 2).await, ["gamma/ns/m"]);
+    fixture.writer("beta", &nodes).await;
+    assert_eq!(fixture.list(&all[0], 2).await, ["beta//node-1"]);
+    fixture.writer("gamma", &maps).await;
+    assert_eq!(fixture.list(&all[1], 2).await, ["gamma/ns/m"]);
     fixture.assert_sound().await;
+}
+
+/// Each has the body that it was stored with, and the cluster's other types are as they were.
+async fn widgets_are_read_by_their_dictionary(fixture: &Fixture) {
+    let widgets = resource("example.com", "widgets", "Widget", true);
+    let found = fixture.rows(&Query::all(widgets.gvr.clone()), 100).await;
+    assert_eq!(found.len(), 300);
+    for (number, row) in found.iter().enumerate() {
+        assert_eq!(row.key.name, format!("w-{number:03}"));
+        let version = if number < 75 { "2" } else { "1" };
+        assert_eq!(row.resource_version, version);
+        assert_eq!(row.body, widget(number), "{number}");
+    }
+    let writer = fixture.writer("alpha", &widgets).await;
+    fixture.delete(&writer, "ns", &["w-000"]).await;
+}
+
+fn widget(number: usize) -> Vec<u8> {
+    let word = |of: usize| {
+        let mixed = (of as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{mixed:016x}")
+    };
+    let words: Vec<String> = (0..20)
+        .map(|at| word((number * 7 + at * 11) % 80))
+        .collect();
+    format!(r#""name":"w-{number}"}},"spec":"{}"}}"#, words.join(" ")).into_bytes()
 }
 
 async fn faults(store: Arc<SqlStore>) -> Vec<String> {

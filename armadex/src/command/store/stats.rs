@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use anyhow::Context as _;
-use armadex_storage_sql::{DictionaryShare, Disk, Past, Share, StoreStats};
+use armadex_storage_sql::{DictionaryShare, Disk, HistoryShare, Past, Share, StoreStats};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -114,10 +114,11 @@ fn text(stats: &StoreStats) -> String {
         ..
     } = stats;
     let (past, seconds) = (bytes(*past), age.as_secs());
+    let histories = histories(stats);
     let disk = disk(&stats.disk);
     let dictionaries = dictionaries(&stats.dictionaries);
     format!(
-        "revision {revision}, changes since {pruned}: {past} of the last {seconds} s\n{disk}\n{by_type}\n{by_cluster}{dictionaries}"
+        "revision {revision}, changes since {pruned}: {past} of the last {seconds} s\n{histories}{disk}\n{by_type}\n{by_cluster}{dictionaries}"
     )
 }
 
@@ -126,6 +127,26 @@ fn resource(group: &str, resource: &str) -> String {
         "" => resource.to_owned(),
         group => format!("{resource}.{group}"),
     }
+}
+
+/// Which types have one and since when, and what is kept for all: nothing where none has any.
+fn histories(stats: &StoreStats) -> String {
+    if stats.histories.is_empty() {
+        return String::new();
+    }
+    let Past { bytes: kept, age } = &stats.kept;
+    let (kept, seconds) = (bytes(*kept), age.as_secs());
+    let told = stats.histories.iter().take(MOST).map(|share| {
+        let named = resource(&share.group, &share.resource);
+        format!("{named} since {}", share.since)
+    });
+    let others = stats.histories.len().saturating_sub(MOST);
+    let others = (others > 0).then(|| format!("{others} others"));
+    let told: Vec<String> = told.chain(others).collect();
+    format!(
+        "history of {}: {kept} of the last {seconds} s\n",
+        told.join(", ")
+    )
 }
 
 /// One line for each, the last trained first: nothing where there is none.
@@ -228,17 +249,24 @@ fn json(stats: &StoreStats) -> Value {
     let StoreStats {
         revision,
         pruned,
-        past: Past { bytes, age },
+        history,
+        histories,
+        past,
+        kept,
         disk,
         shares,
         dictionaries,
     } = stats;
+    let told = |past: &Past| json!({ "bytes": past.bytes, "seconds": past.age.as_secs() });
     let tables = disk.tables.iter();
     let tables = tables.map(|(name, bytes)| (name.clone(), json!(bytes)));
     json!({
         "revision": revision,
         "pruned": pruned,
-        "past": { "bytes": bytes, "seconds": age.as_secs() },
+        "past": told(past),
+        "history": history,
+        "kept": told(kept),
+        "histories": histories.iter().map(json_of_history).collect::<Vec<_>>(),
         "disk": {
             "total": disk.total,
             "free": disk.free,
@@ -247,6 +275,16 @@ fn json(stats: &StoreStats) -> Value {
         "shares": shares.iter().map(json_of_share).collect::<Vec<_>>(),
         "dictionaries": dictionaries.iter().map(json_of_dictionary).collect::<Vec<_>>(),
     })
+}
+
+fn json_of_history(share: &HistoryShare) -> Value {
+    let HistoryShare {
+        group,
+        version,
+        resource,
+        since,
+    } = share;
+    json!({ "group": group, "version": version, "resource": resource, "since": since })
 }
 
 fn json_of_dictionary(dictionary: &DictionaryShare) -> Value {
@@ -339,13 +377,28 @@ mod tests {
         }
     }
 
+    fn history(group: &str, resource: &str, since: i64) -> HistoryShare {
+        HistoryShare {
+            group: group.into(),
+            version: "v1".into(),
+            resource: resource.into(),
+            since,
+        }
+    }
+
     fn stats() -> StoreStats {
         StoreStats {
             revision: 41,
             pruned: 12,
+            history: 3,
+            histories: vec![history("", "pods", 3), history("apps", "deployments", 7)],
             past: Past {
                 bytes: 2700,
                 age: Duration::from_secs(1200),
+            },
+            kept: Past {
+                bytes: 41_000,
+                age: Duration::from_secs(86_400),
             },
             disk: Disk {
                 tables: vec![("ver".into(), 1_500_000), ("post".into(), 9_999)],
@@ -365,6 +418,7 @@ mod tests {
     fn stats_are_told_by_type_and_by_cluster_the_largest_first() {
         let expected = "\
 revision 41, changes since 12: 2.70 kB of the last 1200 s
+history of pods since 3, deployments.apps since 7: 41.0 kB of the last 86400 s
 2.00 MB on disk, 16.4 kB of it free
 
 TABLE OR INDEX    BYTES
@@ -409,11 +463,30 @@ deployments.apps      32        1000  32.8 kB
     }
 
     #[test]
+    fn of_many_histories_some_are_told_and_how_many_others_there_are() {
+        let without = StoreStats {
+            histories: vec![],
+            ..stats()
+        };
+        assert_eq!(histories(&without), "");
+        let many = StoreStats {
+            histories: (0..23).map(|at| history("", "pods", at)).collect(),
+            ..stats()
+        };
+        let told = histories(&many);
+        assert!(told.contains("pods since 19, 3 others: "), "{told}");
+    }
+
+    #[test]
     fn json_has_every_share() {
         let json = json(&stats());
         assert_eq!(json["disk"]["tables"]["ver"], 1_500_000);
         assert_eq!(json["shares"][1]["objects"], 1000);
         assert_eq!(json["shares"][2]["left"], true);
         assert_eq!(json["dictionaries"][1]["objects"], 4100);
+        assert_eq!(json["histories"][1]["since"], 7);
+        assert_eq!(json["history"], 3);
+        assert_eq!(json["past"]["bytes"], 2700);
+        assert_eq!(json["kept"]["seconds"], 86_400);
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn migrations(dialect: Dialect) -> &'static [Migration] {
     }
 }
 
-static POSTGRES: [Migration; 7] = [
+static POSTGRES: [Migration; 8] = [
     Migration {
         version: 1,
         name: "store",
@@ -73,9 +73,16 @@ static POSTGRES: [Migration; 7] = [
         serves: 7,
         sql: include_str!("../../migrations/postgres/0007_dictionaries.sql"),
     },
+    // Who does not know of histories would remove them, so the store says when it begins to have one that these are not served any more.
+    Migration {
+        version: 8,
+        name: "history",
+        serves: 7,
+        sql: include_str!("../../migrations/postgres/0008_history.sql"),
+    },
 ];
 
-static SQLITE: [Migration; 10] = [
+static SQLITE: [Migration; 11] = [
     Migration {
         version: 1,
         name: "store",
@@ -139,9 +146,16 @@ static SQLITE: [Migration; 10] = [
         serves: 10,
         sql: include_str!("../../migrations/sqlite/0010_dictionaries.sql"),
     },
+    // Who does not know of histories would remove them, so the store says when it begins to have one that these are not served any more.
+    Migration {
+        version: 11,
+        name: "history",
+        serves: 10,
+        sql: include_str!("../../migrations/sqlite/0011_history.sql"),
+    },
 ];
 
-static MYSQL: [Migration; 7] = [
+static MYSQL: [Migration; 8] = [
     Migration {
         version: 1,
         name: "store",
@@ -186,6 +200,13 @@ static MYSQL: [Migration; 7] = [
         serves: 7,
         sql: include_str!("../../migrations/mysql/0007_dictionaries.sql"),
     },
+    // Who does not know of histories would remove them, so the store says when it begins to have one that these are not served any more.
+    Migration {
+        version: 8,
+        name: "history",
+        serves: 7,
+        sql: include_str!("../../migrations/mysql/0008_history.sql"),
+    },
 ];
 
 /// The newest version that this binary knows.
@@ -196,6 +217,13 @@ pub(crate) fn newest(dialect: Dialect) -> i64 {
 /// What a store whose schema is this binary's says of the binaries that it serves.
 pub(crate) fn serves(dialect: Dialect) -> i64 {
     last(dialect).serves
+}
+
+/// What a store says of the binaries that it serves once a type has a history, which others would remove.
+pub(crate) fn serves_with_history(dialect: Dialect) -> i64 {
+    let knows = |migration: &&Migration| migration.name == "history";
+    let found = migrations(dialect).iter().find(knows);
+    found.map_or(i64::MAX, |migration| migration.version)
 }
 
 fn last(dialect: Dialect) -> &'static Migration {
@@ -320,21 +348,21 @@ mod tests {
         };
         assert_eq!(
             (of(&[]).version, versions(&of(&[]))),
-            (None, vec![1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+            (None, vec![1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
         );
-        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7, 8, 9, 10]);
-        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 99]);
+        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7, 8, 9, 10, 11]);
+        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 99]);
         assert!(ahead.is_ahead() && ahead.pending.is_empty());
-        assert!(!of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).is_ahead());
+        assert!(!of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]).is_ahead());
     }
 
     #[test]
     fn only_what_needs_no_migration_is_opened_as_it_is() {
         let of = |run: &[i64]| SchemaStanding::of(Dialect::Sqlite, run).check_as_it_is();
-        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).is_ok());
-        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 99]).is_ok());
+        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]).is_ok());
+        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 99]).is_ok());
         let refused = of(&[1, 2, 3, 4]).expect_err("refused").to_string();
-        for words in ["version 4", "version 10", "`armadex migrate` first"] {
+        for words in ["version 4", "version 11", "`armadex migrate` first"] {
             assert!(refused.contains(words), "{refused}");
         }
         assert!(of(&[]).is_err(), "there is none");

@@ -90,6 +90,7 @@ mod tests {
             floor: 0,
             incarnation: incarnation.to_owned(),
             serves: 1,
+            history: 0,
         }
     }
 

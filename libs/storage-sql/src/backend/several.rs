@@ -6,6 +6,7 @@ mod cut;
 mod dictionaries;
 mod duplicates;
 mod fences;
+mod histories;
 pub(crate) mod moments;
 mod namespaces;
 mod order;

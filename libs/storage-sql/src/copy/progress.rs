@@ -6,7 +6,7 @@ use crate::sql::copy::{Standing, TABLES};
 use crate::sql::head::HeadRow;
 
 /// The first word. Another one is another binary's.
-const FORM: &str = "1";
+const FORM: &str = "2";
 
 /// How far a copy is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,7 @@ impl Progress {
                             floor,
                             incarnation,
                             serves,
+                            history,
                         },
                     numbers,
                     beat,
@@ -44,7 +45,7 @@ impl Progress {
         } = self;
         let table = TABLES[*table].name;
         let text = format!(
-            "{FORM} {incarnation} {next} {revision} {pruned} {catalog} {floor} {serves} {numbers} {beat} {rows} {table}"
+            "{FORM} {incarnation} {next} {revision} {pruned} {catalog} {floor} {serves} {history} {numbers} {beat} {rows} {table}"
         );
         text.into_bytes()
     }
@@ -63,6 +64,7 @@ impl Progress {
             floor: number()?,
             incarnation,
             serves: number()?,
+            history: number()?,
         };
         let from = Standing {
             head,
@@ -119,6 +121,7 @@ mod tests {
                     floor: 3,
                     incarnation: "first".into(),
                     serves: 4,
+                    history: 30,
                 },
                 numbers: 77,
                 beat: 12,

@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::sql::copy::{Cells, End, PREFILLED, Standing, TABLES, Table};
 use crate::sql::head::HeadRow;
 use crate::sql::statement::Param;
-use crate::sql::{head, meta};
+use crate::sql::{head, history, meta};
 
 /// What is written down under this name.
 const PROGRESS: &str = "copy";
@@ -146,8 +146,14 @@ impl Target {
     pub(super) async fn finish(&self, progress: &Progress) -> Result<(), CopyError> {
         let finished = async {
             let mut transaction = self.database.write().await?;
+            let dialect = self.database.dialect();
+            let histories = row(&mut *transaction, history::types(), history::decode).await?;
+            let serves = match histories {
+                Some(_) => schema::serves_with_history(dialect),
+                None => schema::serves(dialect),
+            };
             let head = HeadRow {
-                serves: schema::serves(self.database.dialect()),
+                serves,
                 ..progress.from.head.clone()
             };
             let replaced = head::replace(schema::UNFINISHED, &head);

@@ -49,6 +49,25 @@ pub(crate) fn count_objects(pruned: i64) -> Statement {
     )
 }
 
+/// What the log from the revision `history` on says of versions up to `pruned`, and of histories: (versions that something superseded and that are there, tombstones,
+/// versions that a type's history lacks)
+pub(crate) fn count_history(history: i64, pruned: i64, revision: i64) -> Statement {
+    Statement::fixed(
+        "check.count_history",
+        "SELECT COUNT(CASE WHEN l.rev <= ? AND p.op <> 3 THEN 1 END), \
+         COUNT(CASE WHEN l.rev <= ? AND l.op = 3 THEN 1 END), \
+         COUNT(CASE WHEN t.history >= 0 AND l.rev > t.history AND l.prev_rev > 0 AND p.rev IS NULL THEN 1 END) \
+         FROM ver l LEFT JOIN ver p ON p.rev = l.prev_rev LEFT JOIN type t ON t.id = l.type \
+         WHERE l.rev > ? AND l.rev <= ?",
+        [
+            pruned.into(),
+            pruned.into(),
+            history.into(),
+            revision.into(),
+        ],
+    )
+}
+
 /// (all versions, those up to `pruned`, those after it and up to `revision`, those of the latter that superseded one of the former)
 pub(crate) fn count_versions(pruned: i64, revision: i64) -> Statement {
     Statement::fixed(

@@ -61,7 +61,11 @@ pub(crate) static TABLES: [Table; 17] = [
             ("clock", Int),
         ],
     ),
-    table("milestone", 1, &[("rev", Int), ("at", Int), ("bytes", Int)]),
+    table(
+        "milestone",
+        1,
+        &[("rev", Int), ("at", Int), ("bytes", Int), ("history", Int)],
+    ),
     table("owner", 1, &[("name", Text), ("seen", Int)]),
     table("tenure", 1, &[("owner", Text), ("number", Int)]),
     Table {
@@ -85,6 +89,7 @@ pub(crate) static TABLES: [Table; 17] = [
             ("categories", Text),
             ("seq", Int),
             ("unused", Int),
+            ("history", Int),
         ],
     ),
     table(
@@ -358,12 +363,12 @@ pub(crate) fn standing(dialect: Dialect) -> Statement {
         .build()
 }
 
-const HEAD: &str = "SELECT rev, pruned, catalog, floor, incarnation, serves";
+const HEAD: &str = "SELECT rev, pruned, catalog, floor, incarnation, serves, history";
 
 pub(crate) fn decode_standing(row: &dyn Row) -> Result<Standing, StoreError> {
     Ok(Standing {
         head: crate::sql::head::decode(row)?,
-        numbers: row.int(6)?,
-        beat: row.int(7)?,
+        numbers: row.int(7)?,
+        beat: row.int(8)?,
     })
 }

@@ -9,7 +9,7 @@ use crate::sql::statement::Statement;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HeadRow {
     pub(crate) revision: i64,
-    /// Superseded versions and tombstones up to this revision are gone.
+    /// Superseded versions and tombstones up to this revision are gone, but for those of types with a history.
     pub(crate) pruned: i64,
     /// Counts the changes of what a snapshot holds.
     pub(crate) catalog: i64,
@@ -18,6 +18,8 @@ pub(crate) struct HeadRow {
     pub(crate) incarnation: String,
     /// The oldest version of the schema that a binary has to know to use the store.
     pub(crate) serves: i64,
+    /// Up to this revision those of types with a history are gone as well. Never more than `pruned`, and the same where no type has any.
+    pub(crate) history: i64,
 }
 
 /// What numbers are handed out for.
@@ -43,7 +45,7 @@ impl Numbered {
 pub(crate) fn select() -> Statement {
     Statement::fixed(
         "head.select",
-        "SELECT rev, pruned, catalog, floor, incarnation, serves FROM head WHERE id = 1",
+        "SELECT rev, pruned, catalog, floor, incarnation, serves, history FROM head WHERE id = 1",
         [],
     )
 }
@@ -65,6 +67,7 @@ pub(crate) fn decode(row: &dyn Row) -> Result<HeadRow, StoreError> {
         floor: row.int(3)?,
         incarnation: row.text(4)?,
         serves: row.int(5)?,
+        history: row.int(6)?,
     })
 }
 
@@ -77,12 +80,18 @@ pub(crate) fn advance(count: i64) -> Statement {
     )
 }
 
-/// Notes that nothing superseded is left up to `until`, if that was so up to `from`.
-pub(crate) fn set_pruned(from: i64, until: i64) -> Statement {
+/// Notes that nothing superseded is left up to `pruned`, but for histories, and up to `history` nothing at all, if the head is still what was read. Takes effect of one row
+/// then, and of none where another has pruned.
+pub(crate) fn set_pruned(from: &HeadRow, pruned: i64, history: i64) -> Statement {
     Statement::fixed(
         "head.set_pruned",
-        "UPDATE head SET pruned = ? WHERE id = 1 AND pruned = ?",
-        [until.into(), from.into()],
+        "UPDATE head SET pruned = ?, history = ? WHERE id = 1 AND pruned = ? AND history = ?",
+        [
+            pruned.into(),
+            history.into(),
+            from.pruned.into(),
+            from.history.into(),
+        ],
     )
 }
 
@@ -126,7 +135,7 @@ pub(crate) fn raise_serves(version: i64) -> Statement {
 pub(crate) fn replace(serves: i64, row: &HeadRow) -> Statement {
     Statement::fixed(
         "head.replace",
-        "UPDATE head SET rev = ?, pruned = ?, catalog = ?, floor = ?, incarnation = ?, serves = ? WHERE id = 1 AND serves = ?",
+        "UPDATE head SET rev = ?, pruned = ?, catalog = ?, floor = ?, incarnation = ?, serves = ?, history = ? WHERE id = 1 AND serves = ?",
         [
             row.revision.into(),
             row.pruned.into(),
@@ -134,6 +143,7 @@ pub(crate) fn replace(serves: i64, row: &HeadRow) -> Statement {
             row.floor.into(),
             row.incarnation.as_str().into(),
             row.serves.into(),
+            row.history.into(),
             serves.into(),
         ],
     )

@@ -14,13 +14,21 @@ pub(crate) struct Milestone {
     pub(crate) at: i64,
     /// Of versions that were superseded after the milestone before and up to this one. Less than 0: an earlier release noted it, and nobody has counted yet.
     pub(crate) bytes: i64,
+    /// Of these, those that are of types with a history, or whatever is still there where the log has been pruned. Less than 0: as above.
+    pub(crate) history: i64,
+}
+
+impl Milestone {
+    pub(crate) fn is_counted(&self) -> bool {
+        self.bytes >= 0 && self.history >= 0
+    }
 }
 
 /// Those after a revision, in their order. They are few.
 pub(crate) fn after(revision: i64) -> Statement {
     Statement::fixed(
         "milestone.after",
-        "SELECT rev, at, bytes FROM milestone WHERE rev > ? ORDER BY rev",
+        "SELECT rev, at, bytes, history FROM milestone WHERE rev > ? ORDER BY rev",
         [revision.into()],
     )
 }
@@ -30,6 +38,7 @@ pub(crate) fn decode(row: &dyn Row) -> Result<Milestone, StoreError> {
         rev: row.int(0)?,
         at: row.int(1)?,
         bytes: row.int(2)?,
+        history: row.int(3)?,
     })
 }
 
@@ -38,6 +47,8 @@ pub(crate) fn decode(row: &dyn Row) -> Result<Milestone, StoreError> {
 pub(crate) struct Superseding {
     pub(crate) rev: i64,
     pub(crate) cluster: i64,
+    /// The type.
+    pub(crate) resource: i64,
     /// Packed, as they are stored; 0 of what was added.
     pub(crate) bytes: i64,
 }
@@ -46,7 +57,7 @@ pub(crate) struct Superseding {
 pub(crate) fn measure((after, until): (i64, i64), limit: u32) -> Statement {
     Statement::fixed(
         "milestone.measure",
-        "SELECT l.rev, l.nsid, COALESCE(LENGTH(p.terms) + LENGTH(p.body), 0) FROM ver l \
+        "SELECT l.rev, l.nsid, l.type, COALESCE(LENGTH(p.terms) + LENGTH(p.body), 0) FROM ver l \
          LEFT JOIN ver p ON p.rev = l.prev_rev WHERE l.rev > ? AND l.rev <= ? ORDER BY l.rev LIMIT ?",
         [after.into(), until.into(), limit.into()],
     )
@@ -56,16 +67,22 @@ pub(crate) fn decode_superseding(row: &dyn Row) -> Result<Superseding, StoreErro
     Ok(Superseding {
         rev: row.int(0)?,
         cluster: cluster_of(row.int(1)?),
-        bytes: row.int(2)?,
+        resource: row.int(2)?,
+        bytes: row.int(3)?,
     })
 }
 
 pub(crate) fn insert(milestone: &Milestone) -> Statement {
-    let Milestone { rev, at, bytes } = *milestone;
+    let Milestone {
+        rev,
+        at,
+        bytes,
+        history,
+    } = *milestone;
     Statement::fixed(
         "milestone.insert",
-        "INSERT INTO milestone (rev, at, bytes) VALUES (?, ?, ?)",
-        [rev.into(), at.into(), bytes.into()],
+        "INSERT INTO milestone (rev, at, bytes, history) VALUES (?, ?, ?, ?)",
+        [rev.into(), at.into(), bytes.into(), history.into()],
     )
 }
 
@@ -73,6 +90,15 @@ pub(crate) fn delete(revision: i64) -> Statement {
     Statement::fixed(
         "milestone.delete",
         "DELETE FROM milestone WHERE rev = ?",
+        [revision.into()],
+    )
+}
+
+/// Has those after a revision counted once more.
+pub(crate) fn uncount(revision: i64) -> Statement {
+    Statement::fixed(
+        "milestone.uncount",
+        "UPDATE milestone SET history = -1 WHERE rev > ?",
         [revision.into()],
     )
 }

@@ -261,12 +261,29 @@ pub(crate) fn bury_versions(dialect: Dialect, revs: &[i64]) -> Statement {
         .build()
 }
 
-/// Versions after `pruned` and up to `until`, in commit order: (rev, prev_rev, op).
-pub(crate) fn log(pruned: i64, until: i64, limit: u32) -> Statement {
+/// Of these versions those that superseded one which is still there, and is no tombstone, with its revision: (rev, prev_rev).
+pub(crate) fn leading(dialect: Dialect, revs: &[i64]) -> Statement {
+    Sql::new(
+        dialect,
+        "ver.leading",
+        "SELECT v.rev, v.prev_rev FROM ver v",
+    )
+    .push(dialect.then_join())
+    .push("ver p WHERE ")
+    .within("v.rev", revs)
+    .bound(
+        " AND p.rev = v.prev_rev AND p.op <> ?",
+        [(Operation::Delete as i64).into()],
+    )
+    .build()
+}
+
+/// Versions after `after` and up to `until`, in commit order: (rev, prev_rev, op, type).
+pub(crate) fn log(after: i64, until: i64, limit: u32) -> Statement {
     Statement::fixed(
         "ver.log",
-        "SELECT rev, prev_rev, op FROM ver WHERE rev > ? AND rev <= ? ORDER BY rev LIMIT ?",
-        [pruned.into(), until.into(), limit.into()],
+        "SELECT rev, prev_rev, op, type FROM ver WHERE rev > ? AND rev <= ? ORDER BY rev LIMIT ?",
+        [after.into(), until.into(), limit.into()],
     )
 }
 
@@ -276,6 +293,8 @@ pub(crate) struct LogRow {
     pub(crate) rev: i64,
     pub(crate) prev_rev: i64,
     pub(crate) is_tombstone: bool,
+    /// The type.
+    pub(crate) resource: i64,
 }
 
 pub(crate) fn decode_log(row: &dyn Row) -> Result<LogRow, StoreError> {
@@ -283,5 +302,6 @@ pub(crate) fn decode_log(row: &dyn Row) -> Result<LogRow, StoreError> {
         rev: row.int(0)?,
         prev_rev: row.int(1)?,
         is_tombstone: row.int(2)? == Operation::Delete as i64,
+        resource: row.int(3)?,
     })
 }

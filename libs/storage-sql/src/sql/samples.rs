@@ -16,8 +16,8 @@ use super::post::{BlockRow, RunKey, RunPart};
 use super::sort::{Cursor, SortColumn};
 use super::stream::{Fence, Loss, Moved};
 use super::{
-    audit, catalog, copy, counter, dictionary, gone, head, lease, mend, meta, milestone, namespace,
-    object, owner, post, select, sort, stats, stream, unposted,
+    audit, catalog, copy, counter, dictionary, gone, head, history, lease, mend, meta, milestone,
+    namespace, object, owner, post, select, sort, stats, stream, unposted,
 };
 use crate::form::version::MemberVersion;
 use crate::sql::dialect::Dialect;
@@ -58,7 +58,7 @@ fn heads() -> Vec<Statement> {
     vec![
         head::select(),
         head::advance(5),
-        head::set_pruned(35, 40),
+        head::set_pruned(&moment(), 45, 41),
         head::bump_catalog(),
         head::raise_floor(90),
         head::insert("first"),
@@ -80,8 +80,10 @@ fn heads() -> Vec<Statement> {
             rev: 40,
             at: 61_000,
             bytes: 900,
+            history: 500,
         }),
         milestone::delete(38),
+        milestone::uncount(35),
         milestone::drop_until(35),
     ]
 }
@@ -94,6 +96,7 @@ fn moment() -> HeadRow {
         floor: 0,
         incarnation: "first".into(),
         serves: 4,
+        history: 40,
     }
 }
 
@@ -167,6 +170,9 @@ fn types(dialect: Dialect) -> Vec<Statement> {
         catalog::update_type(TYPE, &resource),
         catalog::stamp_types(dialect, 10, &[1, 2]),
         catalog::types_unused(dialect, 128),
+        history::types(),
+        history::types_of(dialect, &[("", "pods"), ("apps", "deployments")]),
+        history::note(dialect, 35, &[1, 2]),
         catalog::types_used_again(dialect, 128),
         catalog::types_unused_since(dialect, 35, 128),
         catalog::note_types_unused(dialect, 40, &[1, 2]),
@@ -316,6 +322,7 @@ fn objects(dialect: Dialect) -> Vec<Statement> {
         object::delete(dialect, &[5]),
         object::delete_versions(dialect, &[17]),
         object::bury_versions(dialect, &[17]),
+        object::leading(dialect, &[17, 18]),
     ]
 }
 
@@ -437,6 +444,7 @@ fn audits(dialect: Dialect) -> Vec<Statement> {
         stats::index(dialect),
         audit::count_objects(35),
         audit::count_versions(35, 40),
+        audit::count_history(30, 35, 40),
     ];
     audits.extend(stats::tables(dialect));
     audits

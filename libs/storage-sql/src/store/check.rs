@@ -361,9 +361,13 @@ async fn check_versions(
     with_version: i64,
     faults: &mut Faults,
 ) -> Result<(), StoreError> {
+    let head = head_row::read(connection).await?;
     let HeadRow {
-        revision, pruned, ..
-    } = head_row::read(connection).await?;
+        revision,
+        pruned,
+        history,
+        ..
+    } = head;
     let counted = row(connection, audit::count_objects(pruned), |row| {
         Ok((row.int(0)?, row.int(1)?))
     });
@@ -372,6 +376,11 @@ async fn check_versions(
         Ok((row.int(0)?, row.int(1)?, row.int(2)?, row.int(3)?))
     });
     let (versions, old, log, superseded) = counted.await?.unwrap_or_default();
+    let counted = audit::count_history(history, pruned, revision);
+    let counted = row(connection, counted, |row| {
+        Ok((row.int(0)?, row.int(1)?, row.int(2)?))
+    });
+    let (kept, tombstones, lost) = counted.await?.unwrap_or_default();
     let without = objects - with_version;
     if without != 0 {
         faults.say(format!("{without} objects have no version"));
@@ -387,17 +396,21 @@ async fn check_versions(
         log != revisions,
         format!("the log has {log} versions for {revisions} revisions"),
     );
-    let known = old_objects + superseded;
+    let known = old_objects + superseded + kept + tombstones;
     fault(
         old != known,
         format!("{old} versions are past the log, and {known} of them are known"),
+    );
+    fault(
+        lost != 0,
+        format!("{lost} versions are missing from the history of their types"),
     );
     let beyond = versions - old - log;
     fault(
         beyond != 0,
         format!("{beyond} versions are beyond the head"),
     );
-    for words in notes::faults(connection, pruned).await? {
+    for words in notes::faults(connection, &head).await? {
         faults.at.are_notes_wrong = true;
         faults.say(words);
     }

@@ -7,10 +7,12 @@ use armadex_storage::StoreError;
 
 use crate::backend::{Connection, Disk, Lane, head_row, row, rows};
 use crate::form::dictionaries::{FIRST_TRAINED, type_of};
+use crate::sql::head::HeadRow;
 use crate::sql::stats::{self, IndexSums, Shared, VersionSums};
-use crate::sql::{catalog, dictionary, lease, milestone};
+use crate::sql::{catalog, dictionary, history, lease, milestone};
 use crate::store::SqlStore;
 use crate::write::past::Past;
+use crate::write::purge::pasts;
 use crate::write::shown::EVERY_TYPE;
 
 /// What a store holds.
@@ -20,6 +22,12 @@ pub struct StoreStats {
     pub revision: i64,
     /// The log reaches back to this revision.
     pub pruned: i64,
+    /// That of types with a history to this one, or to where their history begins; the same as `pruned` where nothing is kept for any.
+    pub history: i64,
+    /// Types with a history, and what is kept for them.
+    pub histories: Vec<HistoryShare>,
+    /// What is kept for histories, as it is counted, with what of it is within the watch window.
+    pub kept: Past,
     /// What is kept of the past, as it is counted for the watch window.
     pub past: Past,
     /// What the database takes on its disk, by table or index.
@@ -45,6 +53,19 @@ pub struct DictionaryShare {
     pub objects: u64,
     /// What it takes.
     pub bytes: u64,
+}
+
+/// A type that has a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryShare {
+    /// The type's group.
+    pub group: String,
+    /// The type's version.
+    pub version: String,
+    /// The type's plural name.
+    pub resource: String,
+    /// What was superseded after this revision is kept.
+    pub since: i64,
 }
 
 /// What a type of a cluster has.
@@ -111,7 +132,12 @@ async fn read(connection: &mut dyn Connection) -> Result<StoreStats, StoreError>
         .into_iter()
         .map(|sizes| names.dictionary(sizes));
     let dictionaries = dictionaries.collect();
-    let past = past(connection, head.pruned).await?;
+    let (past, kept) = past(connection, &head).await?;
+    let histories = rows(connection, history::types(), history::decode).await?;
+    let histories = histories
+        .into_iter()
+        .map(|(id, since)| names.history(id, since.max(head.history)));
+    let histories = histories.collect();
     let disk = disk(connection).await?;
     let shares = sums
         .into_iter()
@@ -121,18 +147,23 @@ async fn read(connection: &mut dyn Connection) -> Result<StoreStats, StoreError>
     Ok(StoreStats {
         revision: head.revision,
         pruned: head.pruned,
+        history: head.history,
+        histories,
         past,
+        kept,
         disk,
         shares: shares.collect(),
         dictionaries,
     })
 }
 
-/// What is noted of the log.
-async fn past(connection: &mut dyn Connection, pruned: i64) -> Result<Past, StoreError> {
-    let notes = rows(connection, milestone::after(pruned), milestone::decode).await?;
+/// What is noted of the log: for the watch window, and for histories.
+async fn past(connection: &mut dyn Connection, head: &HeadRow) -> Result<(Past, Past), StoreError> {
+    let notes = milestone::after(head.history);
+    let notes = rows(connection, notes, milestone::decode).await?;
     let held = row(connection, lease::select(), lease::decode).await?;
-    Ok(Past::of(&notes, held.map_or(0, |held| held.clock)))
+    let clock = held.map_or(0, |held| held.clock);
+    Ok(pasts(notes, head.pruned, clock))
 }
 
 /// What a server says that its tables take.
@@ -176,6 +207,16 @@ impl Names {
     fn resource(&self, id: i32) -> GroupVersionResource {
         let known = self.types.get(&id).cloned();
         known.unwrap_or_else(|| GroupVersionResource::new("", "", format!("type {id}")))
+    }
+
+    fn history(&self, id: i32, since: i64) -> HistoryShare {
+        let gvr = self.resource(id);
+        HistoryShare {
+            group: gvr.group,
+            version: gvr.version,
+            resource: gvr.resource,
+            since,
+        }
     }
 
     fn dictionary(&self, (number, objects, bytes): (i64, i64, i64)) -> DictionaryShare {

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::options::History;
 use crate::sql::milestone::{Milestone, Superseding};
+use crate::write::history::{HistoryKnown, bound};
 
 /// What a store keeps of the past.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,14 +19,11 @@ pub struct Past {
 }
 
 impl Past {
-    /// What is noted of it, oldest first, at a time of the clock.
-    pub(crate) fn of(notes: &[Milestone], clock: i64) -> Self {
-        let age = notes
-            .first()
-            .map_or(0, |oldest| clock.saturating_sub(oldest.at));
-        let counted = notes.iter().map(|note| note.bytes.max(0).unsigned_abs());
+    /// So many bytes, the oldest of which are up to this note, at a time of the clock.
+    pub(crate) fn since(oldest: Option<&Milestone>, bytes: u64, clock: i64) -> Self {
+        let age = oldest.map_or(0, |oldest| clock.saturating_sub(oldest.at));
         Self {
-            bytes: counted.sum(),
+            bytes,
             age: Duration::from_millis(age.max(0).unsigned_abs()),
         }
     }
@@ -32,11 +31,14 @@ impl Past {
 
 /// What the periodic work of this process has last seen; nothing where another process does it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen(Arc<Mutex<Option<(Past, Instant)>>>);
+pub(crate) struct Seen(Arc<Mutex<Option<(Pasts, Instant)>>>);
+
+/// What is kept for those who follow changes, and for histories where there are any.
+type Pasts = (Past, Option<Past>);
 
 impl Seen {
     /// Of what was seen a while ago nothing is said: another process may do the work since.
-    pub(crate) fn at(&self, now: Instant) -> Option<Past> {
+    pub(crate) fn at(&self, now: Instant) -> Option<Pasts> {
         let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         seen.filter(|(_, seen)| now.saturating_duration_since(*seen) < HOLDS)
             .map(|(past, _)| past)
@@ -60,18 +62,20 @@ pub(crate) struct PastKnown {
     told: Option<Instant>,
     /// If the last step of the periodic work was for what is past, whether it came to the end of that: the next one is for what has left.
     pub(crate) pruned: Option<bool>,
+    /// Which types are kept for longer.
+    pub(crate) history: HistoryKnown,
 }
 
 impl PastKnown {
-    /// With a bound in bytes; 0: without one.
-    pub(crate) fn new(most: u64) -> Self {
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
+    /// With a bound in bytes, 0: without one, and the histories that are asked for.
+    pub(crate) fn new(most: u64, history: History) -> Self {
         Self {
-            most: if most == 0 { i64::MAX } else { most },
+            most: bound(most),
             seen: Seen::default(),
             by_cluster: HashMap::new(),
             told: None,
             pruned: None,
+            history: HistoryKnown::new(history),
         }
     }
 
@@ -79,7 +83,7 @@ impl PastKnown {
         self.seen.clone()
     }
 
-    pub(crate) fn set(&self, past: Option<Past>, now: Instant) {
+    pub(crate) fn set(&self, past: Option<Pasts>, now: Instant) {
         let seen = past.map(|past| (past, now));
         *self.seen.0.lock().unwrap_or_else(PoisonError::into_inner) = seen;
     }
@@ -131,12 +135,13 @@ mod tests {
         let row = |cluster, bytes| Superseding {
             rev: 1,
             cluster,
+            resource: 1,
             bytes,
         };
-        let mut past = PastKnown::new(1000);
+        let mut past = PastKnown::new(1000, History::default());
         past.count(&[row(1, 100)]);
         assert_eq!(past.largest(), None);
-        let mut past = PastKnown::new(1000);
+        let mut past = PastKnown::new(1000, History::default());
         past.count(&[row(1, 600), row(2, 300)]);
         assert_eq!(past.largest(), Some((1, 66)));
         past.count(&[row(2, 600)]);
@@ -150,17 +155,18 @@ mod tests {
 
     #[test]
     fn what_was_seen_long_ago_is_not_told() {
-        let past = PastKnown::new(1000);
+        let past = PastKnown::new(1000, History::default());
         let now = Instant::now();
         assert_eq!(past.seen().at(now), None);
-        past.set(Some(Past::default()), now);
-        assert_eq!(past.seen().at(now + HOLDS / 2), Some(Past::default()));
+        let seen = (Past::default(), None);
+        past.set(Some(seen), now);
+        assert_eq!(past.seen().at(now + HOLDS / 2), Some(seen));
         assert_eq!(past.seen().at(now + HOLDS), None);
     }
 
     #[test]
     fn without_a_bound_any_number_of_bytes_is_kept() {
-        assert_eq!(PastKnown::new(0).most, i64::MAX);
-        assert_eq!(PastKnown::new(7).most, 7);
+        assert_eq!(PastKnown::new(0, History::default()).most, i64::MAX);
+        assert_eq!(PastKnown::new(7, History::default()).most, 7);
     }
 }

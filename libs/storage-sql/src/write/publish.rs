@@ -39,10 +39,10 @@ pub(crate) async fn publish(
     table.versions.extend(session.shown.versions(revisions));
     let (dialect, connection) = (session.dialect, &mut *session.connection);
     // Where something older is still kept, it is found by the versions that superseded it: those stay until the purge has walked them.
-    if session.watch_window.is_zero() && head.pruned == last - count {
+    if session.watch_window.is_zero() && head.history == last - count {
         table.forget_superseded();
         connection
-            .execute(head::set_pruned(last - count, last))
+            .execute(head::set_pruned(&head, last, last))
             .await?;
     }
     for part in table.removed.chunks(dialect.most_values()) {

@@ -2,12 +2,15 @@
 //! that a stream that is opened again in the middle finds a sound index; a crash between two steps loses nothing.
 
 mod dense;
+mod histories;
 mod notes;
 mod prune;
 mod rows;
 mod types;
+mod versions;
 
-pub(crate) use prune::delete_newest;
+pub(crate) use notes::pasts;
+pub(crate) use versions::delete_newest;
 
 use std::time::Duration;
 
@@ -34,6 +37,7 @@ pub(crate) async fn purge(
     let Some(clock) = held.await? else {
         session.past.set(None, session.instant);
         session.past.pruned = None;
+        session.past.history.forget();
         return Ok(Purged {
             objects: 0,
             finished: true,
@@ -165,7 +169,7 @@ pub(crate) async fn sweep_namespaces(
             connection.execute(later).await?;
         }
     }
-    let statement = namespace::empty_since(head.pruned.max(1), limit);
+    let statement = namespace::empty_since(head.history.max(1), limit);
     let ids = rows(connection, statement, |r| r.int(0)).await?;
     let dialect = connection.dialect();
     for part in ids.chunks(dialect.most_values()) {

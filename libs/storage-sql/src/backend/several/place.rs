@@ -66,19 +66,28 @@ impl Place {
     }
 
     pub(super) async fn store(&self) -> Arc<SqlStore> {
-        match self {
-            Self::Server(home) => home.store().await,
+        self.store_with(&Options::default()).await
+    }
+
+    pub(super) async fn store_with(&self, options: &Options) -> Arc<SqlStore> {
+        let url = match self {
+            Self::Server(home) => home.database.patient_url(),
             Self::File(directory) => {
                 let path = directory.path().join("store.db");
-                open(&format!("sqlite:{}", path.display())).await
+                format!("sqlite:{}", path.display())
             }
-        }
+        };
+        open_with(&url, options).await
     }
 }
 
 pub(super) async fn open(url: &str) -> Arc<SqlStore> {
+    open_with(url, &Options::default()).await
+}
+
+async fn open_with(url: &str, options: &Options) -> Arc<SqlStore> {
     let location = url.parse().expect("a location");
-    let store = crate::open::open_with(&location, &Options::default()).await;
+    let store = crate::open::open_with(&location, options).await;
     Arc::new(store.expect("a store"))
 }
 

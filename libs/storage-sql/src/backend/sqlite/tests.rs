@@ -146,7 +146,7 @@ async fn a_file_of_a_newer_binary_that_serves_this_one_is_read_and_written() {
     assert_eq!(store.head().await.expect("a head").revision, 1);
     store.shutdown().await;
     let standing = look(&place.path()).await.expect("a schema");
-    assert_eq!((standing.version, standing.newest), (Some(99), 10));
+    assert_eq!((standing.version, standing.newest), (Some(99), 11));
     assert!(standing.pending.is_empty());
 }
 
@@ -189,18 +189,19 @@ async fn looking_at_a_schema_says_what_is_missing_and_makes_nothing() {
             "types",
             "own_fields",
             "past",
-            "dictionaries"
+            "dictionaries",
+            "history"
         ]
     );
     assert!(!place.path().exists());
     place
-        .run("DELETE FROM _sqlx_migrations WHERE version = 10")
+        .run("DELETE FROM _sqlx_migrations WHERE version = 11")
         .await;
     let before = std::fs::read(place.path()).expect("a file");
     let standing = look(&place.path()).await.expect("a schema");
     assert_eq!(
         (standing.version, names(&standing)),
-        (Some(9), vec!["dictionaries"])
+        (Some(10), vec!["history"])
     );
     assert_eq!(std::fs::read(place.path()).expect("a file"), before);
 }
@@ -406,11 +407,11 @@ const DAMAGES: &[(&str, &str)] = &[
         "1 versions are beyond the head",
     ),
     (
-        "UPDATE head SET pruned = 3; UPDATE ver SET rev = 0 WHERE rev = 1",
+        "UPDATE head SET pruned = 3, history = 3; UPDATE ver SET rev = 0 WHERE rev = 1",
         "1 objects have no version",
     ),
     (
-        "UPDATE head SET pruned = 3; INSERT INTO ver SELECT 0, 0, obj, op, type, nsid, name, dict, terms, body FROM ver LIMIT 1",
+        "UPDATE head SET pruned = 3, history = 3; INSERT INTO ver SELECT 0, 0, obj, op, type, nsid, name, dict, terms, body FROM ver LIMIT 1",
         "4 versions are past the log, and 3 of them are known",
     ),
     (

@@ -19,7 +19,7 @@ pub(super) async fn begin_anew(connection: &mut dyn Connection) -> Result<Step, 
     // Holds the head, so nobody appends meanwhile.
     connection.execute(head::advance(0)).await?;
     let head = head_row::read(connection).await?;
-    let pruned = head::set_pruned(head.pruned, head.revision);
+    let pruned = head::set_pruned(&head, head.revision, head.revision);
     connection.execute(pruned).await?;
     // What is beyond the head would be in the way of what comes.
     let mut after = head.revision;

@@ -1,5 +1,8 @@
-//! Versions that were superseded longer ago than the watch window, or whose successors alone take as much as it may: walking the log and following
+//! Versions that were superseded longer ago than they are kept for, or whose successors alone take as much as they may: walking the log and following
 //! `prev_rev` costs as much as there were changes, whatever the store's size.
+//!
+//! It is walked twice: where the watch window is over, for all types but those with a history, and where a history's is over, for whatever is left.
+//! Without any history both are one.
 //!
 //! How old a version is nobody notes; the store notes now and then which revision the head was at. So a version is kept for the window, and up to
 //! the time between two notes longer.
@@ -7,17 +10,20 @@
 use armadex_storage::StoreError;
 use tracing::warn;
 
-use super::notes::{self, milliseconds};
-use crate::backend::{Connection, head_row, row, rows};
+use super::histories;
+use super::notes::{self, Kept, Notes, Part, milliseconds};
+use super::versions;
+use crate::backend::{head_row, row, rows};
 use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, LogRow};
 use crate::sql::{catalog, milestone};
+use crate::write::history::Histories;
 use crate::write::past::Past;
 use crate::write::session::Session;
 
 /// What came of pruning, and whether the log is pruned as far as it may be.
 pub(super) enum Pruned {
-    /// The log begins later, and the head is held.
+    /// The log begins later, or what is kept of it was decided anew, and the head is held.
     Some {
         is_all: bool,
     },
@@ -33,49 +39,130 @@ pub(super) async fn prune(
     limit: u32,
 ) -> Result<Pruned, StoreError> {
     let head = head_row::read(session.connection).await?;
-    let notes = notes::take(session, &head, clock, limit).await?;
-    let window = milliseconds(session.watch_window);
-    let (old, too_much) = (
-        notes.until(clock.saturating_sub(window)),
-        notes.beyond(session.past.most),
-    );
-    if too_much > old.max(head.pruned) {
-        tell(session, &notes.past(too_much, clock)).await?;
+    if histories::settle(session, &head).await? {
+        return Ok(Pruned::Some { is_all: false });
     }
-    let until = old.max(too_much).max(head.pruned);
-    let step = notes.step((head.pruned, until), session.portions.bytes);
-    let walked = walk(session.connection, &head, step, limit).await?;
-    session
-        .past
-        .set(Some(notes.past(walked, clock)), session.instant);
-    let is_all = walked == until && notes.are_complete;
-    Ok(match walked > head.pruned {
-        true => Pruned::Some { is_all },
-        false => Pruned::Nothing { is_all },
-    })
+    let histories = session.past.history.types();
+    let notes = notes::take(session, &head, clock, limit).await?;
+    let until = watched_until(session, &notes, (&head, clock)).await?;
+    let watch = Walk::take(session, &notes, Kept::Watch, (head.pruned, until), limit).await?;
+    let is_plain = histories.is_empty() && head.history == head.pruned;
+    let (last, history) = match is_plain {
+        true => (watch.walked, None),
+        false => {
+            let last = kept_until(session, &notes, (&head, clock), watch.walked);
+            let way = (head.history, last);
+            let walk = Walk::take(session, &notes, Kept::History, way, limit).await?;
+            (last, Some(walk))
+        }
+    };
+    let walked = history.as_ref().map_or(watch.walked, |walk| walk.walked);
+    let past = notes.past(Kept::Watch, watch.walked, clock);
+    let has_kept = !histories.is_empty() || walked < watch.walked;
+    let kept = has_kept.then(|| notes.past(Kept::History, walked, clock));
+    session.past.set(Some((past, kept)), session.instant);
+    let is_all = notes.are_complete && (watch.walked, walked) == (until, last);
+    if (watch.walked, walked) == (head.pruned, head.history) {
+        return Ok(Pruned::Nothing { is_all });
+    }
+    drop_notes(session, &notes, (walked, watch.walked)).await?;
+    let connection = &mut *session.connection;
+    match history {
+        None => versions::delete(connection, &past_of(&watch.log, &histories)).await?,
+        Some(walk) => {
+            let gone = past_of(&watch.log, &histories);
+            versions::remove(connection, head.history, gone).await?;
+            versions::delete(connection, &past_of(&walk.log, &Histories::default())).await?;
+        }
+    }
+    let pruned = head::set_pruned(&head, watch.walked, walked);
+    connection.execute(pruned).await?;
+    Ok(Pruned::Some { is_all })
 }
 
-/// Walks the log up to a revision, or so many revisions; gives how far.
-async fn walk(
-    connection: &mut dyn Connection,
-    head: &HeadRow,
-    until: i64,
-    limit: u32,
+/// Up to where nobody follows changes any more.
+async fn watched_until(
+    session: &mut Session<'_>,
+    notes: &Notes,
+    (head, clock): (&HeadRow, i64),
 ) -> Result<i64, StoreError> {
-    if head.pruned >= until {
-        return Ok(until);
+    let window = milliseconds(session.watch_window);
+    let old = notes.until(clock.saturating_sub(window));
+    let too_much = notes.beyond(Kept::Watch, session.past.most);
+    if too_much > old.max(head.pruned) {
+        let left = notes.past(Kept::Watch, too_much, clock);
+        tell(session, &left).await?;
     }
-    let statement = object::log(head.pruned, until, limit);
-    let log = rows(connection, statement, object::decode_log).await?;
-    let walked = match log.last() {
-        Some(last) if log.len() == limit as usize => last.rev,
-        _ => until,
-    };
-    connection.execute(milestone::drop_until(walked)).await?;
-    delete(connection, &past(&log)).await?;
-    let pruned = head::set_pruned(head.pruned, walked);
-    connection.execute(pruned).await?;
-    Ok(walked)
+    Ok(old.max(too_much).max(head.pruned))
+}
+
+/// Up to where no history reaches any more: not past what is pruned.
+fn kept_until(
+    session: &Session<'_>,
+    notes: &Notes,
+    (head, clock): (&HeadRow, i64),
+    pruned: i64,
+) -> i64 {
+    let known = &session.past.history;
+    if known.types().is_empty() {
+        return pruned;
+    }
+    let old = notes.until(clock.saturating_sub(milliseconds(known.window())));
+    let too_much = notes.beyond(Kept::History, known.most());
+    old.max(too_much).min(pruned).max(head.history)
+}
+
+/// A stretch of the log.
+struct Walk {
+    log: Vec<LogRow>,
+    /// Up to where.
+    walked: i64,
+}
+
+impl Walk {
+    /// The next revisions of a way, as many as a step takes.
+    async fn take(
+        session: &mut Session<'_>,
+        notes: &Notes,
+        kept: Kept,
+        (from, until): (i64, i64),
+        limit: u32,
+    ) -> Result<Self, StoreError> {
+        let step = notes.step(kept, (from, until), session.portions.bytes);
+        if step <= from {
+            return Ok(Self {
+                log: vec![],
+                walked: from,
+            });
+        }
+        let statement = object::log(from, step, limit);
+        let log = rows(session.connection, statement, object::decode_log).await?;
+        let walked = match log.last() {
+            Some(last) if log.len() == limit as usize => last.rev,
+            _ => step,
+        };
+        Ok(Self { log, walked })
+    }
+}
+
+/// Drops what is noted of what is gone, and has of what is kept for histories no more notes than these need.
+async fn drop_notes(
+    session: &mut Session<'_>,
+    notes: &Notes,
+    (history, pruned): (i64, i64),
+) -> Result<(), StoreError> {
+    let connection = &mut *session.connection;
+    connection.execute(milestone::drop_until(history)).await?;
+    let known = &session.past.history;
+    let part = Part::of(known.window(), known.most(), session.portions);
+    let (gone, come) = notes.fewer((history, pruned), part);
+    for revision in gone {
+        connection.execute(milestone::delete(revision)).await?;
+    }
+    for note in &come {
+        connection.execute(milestone::insert(note)).await?;
+    }
+    Ok(())
 }
 
 /// Says now and then that bytes and not time bound what is kept, and who had most of them.
@@ -101,39 +188,12 @@ async fn tell(session: &mut Session<'_>, kept: &Past) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// Takes the newest versions of objects that go away as if they had never been: at once where what they superseded is gone. Others give their
-/// place in the log to tombstones, by which pruning finds what they superseded: that may be any number of versions for each.
-pub(crate) async fn delete_newest(
-    connection: &mut dyn Connection,
-    revs: &[i64],
-) -> Result<(), StoreError> {
-    let head = head_row::read(connection).await?;
-    let (walked, ahead): (Vec<i64>, Vec<i64>) = revs.iter().partition(|rev| **rev <= head.pruned);
-    delete(connection, &walked).await?;
-    let dialect = connection.dialect();
-    for part in ahead.chunks(dialect.most_values()) {
-        connection
-            .execute(object::bury_versions(dialect, part))
-            .await?;
-    }
-    Ok(())
-}
-
-/// What nobody may ask for any more once these revisions are past the window.
-fn past(log: &[LogRow]) -> Vec<i64> {
-    let superseded = log.iter().map(|row| row.prev_rev).filter(|&rev| rev != 0);
-    let tombstones = log.iter().filter(|row| row.is_tombstone).map(|row| row.rev);
+/// What nobody may ask for any more once these revisions are past the window, but for what these types have.
+fn past_of(log: &[LogRow], histories: &Histories) -> Vec<i64> {
+    let log = || log.iter().filter(|row| !histories.has(row.resource));
+    let superseded = log().map(|row| row.prev_rev).filter(|&rev| rev != 0);
+    let tombstones = log().filter(|row| row.is_tombstone).map(|row| row.rev);
     superseded.chain(tombstones).collect()
-}
-
-async fn delete(connection: &mut dyn Connection, revs: &[i64]) -> Result<(), StoreError> {
-    let dialect = connection.dialect();
-    for part in revs.chunks(dialect.most_values()) {
-        connection
-            .execute(object::delete_versions(dialect, part))
-            .await?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -146,8 +206,10 @@ mod tests {
             rev,
             prev_rev,
             is_tombstone,
+            resource: rev % 2,
         };
         let log = [row(5, 0, false), row(6, 2, false), row(7, 5, true)];
-        assert_eq!(past(&log), [2, 5, 7]);
+        assert_eq!(past_of(&log, &Histories::default()), [2, 5, 7]);
+        assert_eq!(past_of(&log, &Histories::of([1])), [2]);
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use armadex_storage::StoreError;
 use tracing::warn;
 
-use super::{dense, prune};
+use super::{dense, versions};
 use crate::backend::rows;
 use crate::form::term::TermSet;
 use crate::sql::counter::{self, CounterKey, Keyed};
@@ -311,7 +311,7 @@ async fn remove_rows(session: &mut Session<'_>, found: &[PurgedRow]) -> Result<(
     for part in ids.chunks(dialect.most_values()) {
         connection.execute(object::delete(dialect, part)).await?;
     }
-    prune::delete_newest(connection, &revs).await
+    versions::delete_newest(connection, &revs).await
 }
 
 /// Drops all that leads to objects of whole namespaces.
