@@ -168,3 +168,45 @@ fn configured(path: &Path, variable: impl Fn(&str) -> Option<String>) -> anyhow:
     );
     Ok(told)
 }
+
+#[cfg(test)]
+mod tests {
+    use armadex_storage_sql::History;
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        store: StoreFlags,
+    }
+
+    #[tokio::test]
+    async fn what_flags_say_is_how_the_store_is_opened() {
+        let flags = [
+            "armadex",
+            "--store=sqlite:a.db",
+            "--store-connections=9",
+            "--watch-window=60",
+            "--watch-window-mib=2",
+            "--history-of=pods",
+            "--history-window=120",
+            "--history-window-mib=3",
+            "--dictionaries-from=7",
+        ];
+        let Command { store } = Command::try_parse_from(flags).expect("flags");
+        let (location, options) = store.options(&Handle::current()).expect("options");
+        assert_eq!(location, Location::Sqlite("a.db".into()));
+        assert_eq!(options.readers, 9 - Options::CONNECTIONS_BESIDE_SEARCHES);
+        assert_eq!(options.watch_window, Duration::from_secs(60));
+        assert_eq!(options.watch_window_bytes, 2 << 20);
+        let history = History {
+            of: vec![(String::new(), "pods".to_owned())],
+            window: Duration::from_secs(120),
+            bytes: 3 << 20,
+        };
+        assert_eq!(options.history, history);
+        assert_eq!(options.training.least, 7);
+    }
+}
