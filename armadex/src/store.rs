@@ -206,7 +206,7 @@ mod tests {
             window: Duration::from_secs(120),
             bytes: 3 << 20,
         };
-        assert_eq!(options.history, history);
+        assert_eq!(options.history, Some(history));
         assert_eq!(options.training.least, 7);
     }
 }

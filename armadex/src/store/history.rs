@@ -11,10 +11,10 @@ use clap::Args;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Store")]
 pub(super) struct HistoryFlags {
-    /// Types of which superseded versions and traces of what was deleted are kept beyond the watch window: `pods,deployments.apps`. A type that is not named any more loses its
-    /// history. All processes that write one store should have the same.
+    /// Types of which superseded versions and traces of what was deleted are kept beyond the watch window: `pods,deployments.apps`, or `none`. The store remembers what it was told
+    /// last, for processes that do not say; a type that is not named any more loses its history.
     #[arg(long, value_name = "RESOURCES", value_delimiter = ',')]
-    history_of: Vec<Resource>,
+    history_of: Vec<Named>,
     /// How long these are kept, in seconds. [default: 604800, a week]
     #[arg(long, value_name = "SECONDS", requires = "history_of")]
     history_window: Option<u64>,
@@ -24,12 +24,22 @@ pub(super) struct HistoryFlags {
 }
 
 impl HistoryFlags {
-    /// What they say, beside a watch window.
-    pub(super) fn told(&self, watch_window: Duration) -> anyhow::Result<History> {
+    /// What they say, beside a watch window; `None` if nothing.
+    pub(super) fn told(&self, watch_window: Duration) -> anyhow::Result<Option<History>> {
+        if self.history_of.is_empty() {
+            return Ok(None);
+        }
+        ensure!(
+            self.history_of == [Named::Nothing] || !self.history_of.contains(&Named::Nothing),
+            "--history-of: `none` stands alone"
+        );
         let usual = History::default();
-        let of = self.history_of.iter();
+        let of = self.history_of.iter().filter_map(|named| match named {
+            Named::Resource(group, resource) => Some((group.clone(), resource.clone())),
+            Named::Nothing => None,
+        });
         let history = History {
-            of: of.map(|Resource(named)| named.clone()).collect(),
+            of: of.collect(),
             window: self
                 .history_window
                 .map_or(usual.window, Duration::from_secs),
@@ -49,13 +59,17 @@ impl HistoryFlags {
                 watch_window.as_secs()
             );
         }
-        Ok(history)
+        Ok(Some(history))
     }
 }
 
-/// A resource, by group and plural name.
+/// What is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Resource((String, String));
+enum Named {
+    Nothing,
+    /// By group and plural name.
+    Resource(String, String),
+}
 
 /// Of these each change is news of something else, and there is no end of them.
 const WITHOUT: [(&str, &str); 3] = [
@@ -64,10 +78,13 @@ const WITHOUT: [(&str, &str); 3] = [
     ("coordination.k8s.io", "leases"),
 ];
 
-impl FromStr for Resource {
+impl FromStr for Named {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "none" {
+            return Ok(Self::Nothing);
+        }
         let (resource, group) = text.split_once('.').unwrap_or((text, ""));
         let is_label = |label: &str| {
             let is_of = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
@@ -82,7 +99,7 @@ impl FromStr for Resource {
                 "{resource} have no history: they change without end, and what was is of no use; --watch-window says how long all changes are kept"
             ));
         }
-        Ok(Self((group.to_owned(), resource.to_owned())))
+        Ok(Self::Resource(group.to_owned(), resource.to_owned()))
     }
 }
 
@@ -100,7 +117,7 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
-    fn told(flags: &[&str], watch_window: Duration) -> Result<History, String> {
+    fn told(flags: &[&str], watch_window: Duration) -> Result<Option<History>, String> {
         let flags = ["armadex"].iter().chain(flags);
         let flags = Flags::try_parse_from(flags).map_err(|err| err.to_string())?;
         let told = flags.history.told(watch_window);
@@ -132,8 +149,12 @@ mod tests {
             window: 2 * HOUR,
             bytes: 3 << 20,
         };
-        assert_eq!(history, Ok(expected));
-        assert_eq!(told(&[], Duration::ZERO), Ok(History::default()));
+        assert_eq!(history, Ok(Some(expected)));
+        assert_eq!(told(&[], Duration::ZERO), Ok(None));
+        let none = told(&["--history-of=none"], Duration::ZERO);
+        assert_eq!(none, Ok(Some(History::default())));
+        let said = refused(&["--history-of=pods,none"], HOUR);
+        assert!(said.contains("stands alone"), "{said}");
     }
 
     #[test]

@@ -22,9 +22,9 @@ pub struct Options {
     /// The most bytes of superseded versions that are kept, packed; what was superseded first goes before its time is over. 0: any number. All processes
     /// that write one store should have the same.
     pub watch_window_bytes: u64,
-    /// Types of which superseded versions and tombstones are kept for longer. All processes that write one store should have the same: whoever does the periodic work
-    /// decides.
-    pub history: History,
+    /// Types of which superseded versions and tombstones are kept for longer; `None`: those of which it was said last, for as long as it was said then. Whoever does
+    /// the periodic work, and says so, decides.
+    pub history: Option<History>,
     /// How long a process sees that nobody does the store's periodic work before it does: several times as long as whoever does it pauses.
     pub patience: Duration,
     /// Beyond this a database's log of its own is emptied, even if that means to wait for those who read: copying it back while somebody
@@ -66,7 +66,7 @@ impl Default for Options {
             watch_window: Duration::from_secs(60 * 60),
             // 1,200 changes a second of about a kilobyte each, for an hour.
             watch_window_bytes: 4 << 30,
-            history: History::default(),
+            history: None,
             // Purges are 24 s apart at most.
             patience: Duration::from_secs(60),
             // Three rounds of copying SQLite's log back, 128 MiB each.

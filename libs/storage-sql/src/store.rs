@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use armadex_storage::{Head, StoreError};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +38,7 @@ use crate::write::lease::Lease;
 use crate::write::left_off::LeftOff;
 use crate::write::numbers::ObjectIds;
 use crate::write::past::{self, Past, PastKnown};
+use crate::write::queue::{Orders, queue};
 use crate::write::work::{Done, Order, Work};
 use crate::write::writer::Writer;
 use families::Families;
@@ -63,7 +64,7 @@ pub struct SqlStore {
     /// One for each batch that may be packed at the same time.
     packing: Arc<Semaphore>,
     /// None where another process writes, and this is a replica of that.
-    orders: Option<mpsc::Sender<Order>>,
+    orders: Option<Orders>,
     stop: CancellationToken,
     /// Cancelled when the writer has ended, for whatever reason.
     ended: CancellationToken,
@@ -91,7 +92,7 @@ impl SqlStore {
         let committed = Committed::at(&head);
         let past = PastKnown::new(options.watch_window_bytes, options.history.clone());
         let mut store = Self::known(database, options, key, &committed, past.seen());
-        let (orders, waiting) = mpsc::channel(options.queue.max(1));
+        let (orders, waiting) = queue(options.queue);
         let writer = Writer {
             database: Arc::clone(&store.database),
             portions: options.portions.clone(),
@@ -328,7 +329,9 @@ impl SqlStore {
             })?;
         let (reply, answer) = oneshot::channel();
         let order = Order { work, reply };
-        orders.send(order).await.map_err(|_| closed())?;
+        if !orders.give(order).await {
+            return Err(closed());
+        }
         answer.await.map_err(|_| closed())?
     }
 }

@@ -32,6 +32,7 @@ mod portions;
 pub(crate) mod prepare;
 pub(crate) mod publish;
 pub(crate) mod purge;
+pub(crate) mod queue;
 pub(crate) mod session;
 pub(crate) mod shown;
 pub(crate) mod stage;
@@ -59,7 +60,7 @@ const LOCK_ORDER: [&str; 9] = [
 
 /// The tables in which a step of a purge locks rows of what is past, in this order.
 #[cfg(test)]
-const PRUNE_ORDER: [&str; 4] = ["lease", "milestone", "ver", "head"];
+const PRUNE_ORDER: [&str; 7] = ["lease", "history", "milestone", "type", "ns", "ver", "head"];
 
 /// The tables in which a step of a purge notes what is past and locks rows of closed streams, in this order; it looks last for clusters whose time is over,
 /// and for types that none has.

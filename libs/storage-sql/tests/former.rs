@@ -36,6 +36,8 @@ enum Left {
     Types,
     /// The same without what had left, and widgets, some of which a dictionary packs that was trained on them.
     Dictionaries,
+    /// The same, of which nothing is kept that was superseded.
+    Pruned,
 }
 
 impl Left {
@@ -46,7 +48,9 @@ impl Left {
             Self::Unposted => &["unposted", "milestone"],
             Self::Tenures => &["unposted", "milestone", "tenure"],
             Self::Types => &["unposted", "milestone", "tenure", "health"],
-            Self::Dictionaries => &["unposted", "milestone", "tenure", "health", "dict"],
+            Self::Dictionaries | Self::Pruned => {
+                &["unposted", "milestone", "tenure", "health", "dict"]
+            }
         }
     }
 }
@@ -54,7 +58,7 @@ impl Left {
 /// A version of the schema, and a dump of it.
 type Former = (i64, &'static str, Left);
 
-const SQLITE: [Former; 7] = [
+const SQLITE: [Former; 8] = [
     (4, include_str!("former/sqlite.sql"), Left::All),
     (
         4,
@@ -70,8 +74,13 @@ const SQLITE: [Former; 7] = [
         include_str!("former/dictionaries/sqlite.sql"),
         Left::Dictionaries,
     ),
+    (
+        10,
+        include_str!("former/dictionaries/sqlite.sql"),
+        Left::Pruned,
+    ),
 ];
-const POSTGRES: [Former; 8] = [
+const POSTGRES: [Former; 9] = [
     (1, include_str!("former/postgres.sql"), Left::All),
     (
         1,
@@ -100,8 +109,13 @@ const POSTGRES: [Former; 8] = [
         include_str!("former/dictionaries/postgres.sql"),
         Left::Dictionaries,
     ),
+    (
+        7,
+        include_str!("former/dictionaries/postgres.sql"),
+        Left::Pruned,
+    ),
 ];
-const MYSQL: [Former; 8] = [
+const MYSQL: [Former; 9] = [
     (1, include_str!("former/mysql.sql"), Left::All),
     (1, include_str!("former/unposted/mysql.sql"), Left::Unposted),
     (2, include_str!("former/tenures/mysql.sql"), Left::Tenures),
@@ -114,7 +128,15 @@ const MYSQL: [Former; 8] = [
         include_str!("former/dictionaries/mysql.sql"),
         Left::Dictionaries,
     ),
+    (
+        7,
+        include_str!("former/dictionaries/mysql.sql"),
+        Left::Pruned,
+    ),
 ];
+
+/// As a store is once its watch window is over.
+const PRUNES: &str = "DELETE FROM ver WHERE rev NOT IN (SELECT rev FROM obj); DELETE FROM milestone; UPDATE head SET pruned = rev;";
 
 /// What is not opened here need not open where it matters.
 #[test]
@@ -153,6 +175,9 @@ async fn sqlite_at_versions_4_to_10() {
         let made = "PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;";
         put_back::<sqlx::SqliteConnection>(&url, &[made, dump]).await;
         let url = format!("sqlite://{}", path.display());
+        if let Left::Pruned = left {
+            put_back::<sqlx::SqliteConnection>(&url, &[PRUNES]).await;
+        }
         is_answered_as_before(&url, version, left).await;
     }
 }
@@ -164,6 +189,9 @@ async fn postgres_at_versions_1_to_7() {
             return;
         };
         put_back::<sqlx::PgConnection>(&database.url(), &[dump]).await;
+        if let Left::Pruned = left {
+            put_back::<sqlx::PgConnection>(&database.url(), &[PRUNES]).await;
+        }
         is_answered_as_before(&database.url(), version, left).await;
     }
 }
@@ -175,6 +203,9 @@ async fn mysql_at_versions_1_to_7() {
             return;
         };
         put_back::<sqlx::MySqlConnection>(&database.url(), &[dump]).await;
+        if let Left::Pruned = left {
+            put_back::<sqlx::MySqlConnection>(&database.url(), &[PRUNES]).await;
+        }
         is_answered_as_before(&database.url(), version, left).await;
     }
 }
@@ -251,7 +282,7 @@ async fn is_answered_as_before(url: &str, version: i64, left: Left) {
             labels_that_are_not_posted_are_found_as_before(&fixture).await;
             the_next_tenure_comes_after_those_of_then(&store).await;
         }
-        Left::Dictionaries => {
+        Left::Dictionaries | Left::Pruned => {
             events_are_told_apart_as_before(&fixture).await;
             widgets_are_read_by_their_dictionary(&fixture).await;
             labels_that_are_not_posted_are_found_as_before(&fixture).await;
@@ -261,6 +292,7 @@ async fn is_answered_as_before(url: &str, version: i64, left: Left) {
     // What earlier releases noted of the past had no bytes; they are counted by now.
     let stats = store.stats().await.expect("stats");
     assert_eq!(stats.history, stats.pruned, "no type has a history");
+    assert!(stats.pruned > 0 || !matches!(left, Left::Pruned));
     let past = stats.shares.iter().map(|share| share.past_bytes);
     assert_eq!(stats.past.bytes, past.sum::<u64>());
 }

@@ -147,14 +147,15 @@ impl Target {
         let finished = async {
             let mut transaction = self.database.write().await?;
             let dialect = self.database.dialect();
-            let histories = row(&mut *transaction, history::types(), history::decode).await?;
-            let serves = match histories {
-                Some(_) => schema::serves_with_history(dialect),
-                None => schema::serves(dialect),
+            let from = &progress.from.head;
+            let has = row(&mut *transaction, history::types(), history::decode).await?;
+            let serves = match has.is_some() || from.history < from.pruned {
+                true => schema::serves_with_history(dialect),
+                false => schema::serves(dialect),
             };
             let head = HeadRow {
                 serves,
-                ..progress.from.head.clone()
+                ..from.clone()
             };
             let replaced = head::replace(schema::UNFINISHED, &head);
             if transaction.execute(replaced).await? == 0 {

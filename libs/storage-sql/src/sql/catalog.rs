@@ -496,10 +496,17 @@ pub(crate) fn types_used_again(dialect: Dialect, limit: u32) -> Statement {
     .build()
 }
 
-/// Types that none has since this revision or an earlier one.
-pub(crate) fn types_unused_since(dialect: Dialect, revision: i64, limit: u32) -> Statement {
+/// Types that none has since this revision or an earlier one, or since an earlier one if they have a history.
+pub(crate) fn types_unused_since(
+    dialect: Dialect,
+    (pruned, history): (i64, i64),
+    limit: u32,
+) -> Statement {
     Sql::new(dialect, "type.unused_since", "SELECT id FROM type t WHERE ")
-        .bound("unused > 0 AND unused <= ? AND ", [revision.into()])
+        .bound(
+            "unused > 0 AND unused <= ? AND (history < 0 OR unused <= ?) AND ",
+            [pruned.into(), history.into()],
+        )
         .push(stream_of_type(dialect))
         .bound(" IS NULL ORDER BY id LIMIT ?", [limit.into()])
         .build()

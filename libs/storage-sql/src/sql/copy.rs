@@ -32,7 +32,7 @@ pub(crate) struct Table {
 
 /// All that a store has, but for the head and what the store has one of. Streams are read before what they are the positions of: a position that is
 /// older than its rows does no harm.
-pub(crate) static TABLES: [Table; 17] = [
+pub(crate) static TABLES: [Table; 18] = [
     table(
         "stream",
         2,
@@ -65,6 +65,16 @@ pub(crate) static TABLES: [Table; 17] = [
         "milestone",
         1,
         &[("rev", Int), ("at", Int), ("bytes", Int), ("history", Int)],
+    ),
+    table(
+        "history",
+        2,
+        &[
+            ("api_group", Text),
+            ("resource", Text),
+            ("period", Int),
+            ("bytes", Int),
+        ],
     ),
     table("owner", 1, &[("name", Text), ("seen", Int)]),
     table("tenure", 1, &[("owner", Text), ("number", Int)]),
@@ -126,6 +136,7 @@ pub(crate) static TABLES: [Table; 17] = [
             ("namespace", Text),
             ("types", Int),
             ("emptied", Int),
+            ("kept", Int),
         ],
     ),
     table("gone", 3, &[("seq", Int), ("cluster", Int), ("type", Int)]),

@@ -49,16 +49,17 @@ pub(crate) struct Superseding {
     pub(crate) cluster: i64,
     /// The type.
     pub(crate) resource: i64,
-    /// Packed, as they are stored; 0 of what was added.
+    /// As they are stored, with the name and what a row takes; 0 of what was added.
     pub(crate) bytes: i64,
 }
 
-/// What revisions after one and up to another superseded, in their order: [`decode_superseding`].
+/// What revisions after one and up to another superseded, in their order: [`decode_superseding`]. A row takes some 128 bytes beside what is packed
+/// and its name.
 pub(crate) fn measure((after, until): (i64, i64), limit: u32) -> Statement {
     Statement::fixed(
         "milestone.measure",
-        "SELECT l.rev, l.nsid, l.type, COALESCE(LENGTH(p.terms) + LENGTH(p.body), 0) FROM ver l \
-         LEFT JOIN ver p ON p.rev = l.prev_rev WHERE l.rev > ? AND l.rev <= ? ORDER BY l.rev LIMIT ?",
+        "SELECT l.rev, l.nsid, l.type, COALESCE(LENGTH(p.terms) + LENGTH(p.body) + LENGTH(p.name) + 128, 0) FROM ver l \
+         LEFT JOIN ver p ON p.rev = l.prev_rev AND p.op <> 3 WHERE l.rev > ? AND l.rev <= ? ORDER BY l.rev LIMIT ?",
         [after.into(), until.into(), limit.into()],
     )
 }
@@ -99,6 +100,15 @@ pub(crate) fn uncount(revision: i64) -> Statement {
     Statement::fixed(
         "milestone.uncount",
         "UPDATE milestone SET history = -1 WHERE rev > ?",
+        [revision.into()],
+    )
+}
+
+/// Drops those after a revision.
+pub(crate) fn drop_after(revision: i64) -> Statement {
+    Statement::fixed(
+        "milestone.drop_after",
+        "DELETE FROM milestone WHERE rev > ?",
         [revision.into()],
     )
 }

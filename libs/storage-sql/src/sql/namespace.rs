@@ -143,13 +143,21 @@ pub(crate) fn note_later(revision: i64, later: i64) -> Statement {
     )
 }
 
-/// Some namespaces that were empty at `revision` or before: whatever the log says of them is older.
-pub(crate) fn empty_since(revision: i64, limit: u32) -> Statement {
+/// Some namespaces that were empty at the revision `pruned` or before, and of which no history has anything after `history`: whatever the log says of them is older.
+pub(crate) fn empty_since((pruned, history): (i64, i64), limit: u32) -> Statement {
     Statement::fixed(
         "ns.empty_since",
-        "SELECT nsid FROM ns WHERE types = 0 AND emptied > 0 AND emptied <= ? LIMIT ?",
-        [revision.into(), limit.into()],
+        "SELECT nsid FROM ns WHERE types = 0 AND emptied > 0 AND emptied <= ? AND kept <= ? LIMIT ?",
+        [pruned.into(), history.into(), limit.into()],
     )
+}
+
+/// Notes that a history has something of these up to a revision.
+pub(crate) fn keep(dialect: Dialect, revision: i64, ids: &[i64]) -> Statement {
+    Sql::update(dialect, "ns.keep", "ns")
+        .bound("kept = ? WHERE ", [revision.into()])
+        .within("nsid", ids)
+        .build()
 }
 
 /// Some ids of a cluster.

@@ -278,11 +278,11 @@ pub(crate) fn leading(dialect: Dialect, revs: &[i64]) -> Statement {
     .build()
 }
 
-/// Versions after `after` and up to `until`, in commit order: (rev, prev_rev, op, type).
+/// Versions after `after` and up to `until`, in commit order: (rev, prev_rev, op, type, nsid).
 pub(crate) fn log(after: i64, until: i64, limit: u32) -> Statement {
     Statement::fixed(
         "ver.log",
-        "SELECT rev, prev_rev, op, type FROM ver WHERE rev > ? AND rev <= ? ORDER BY rev LIMIT ?",
+        "SELECT rev, prev_rev, op, type, nsid FROM ver WHERE rev > ? AND rev <= ? ORDER BY rev LIMIT ?",
         [after.into(), until.into(), limit.into()],
     )
 }
@@ -295,6 +295,7 @@ pub(crate) struct LogRow {
     pub(crate) is_tombstone: bool,
     /// The type.
     pub(crate) resource: i64,
+    pub(crate) nsid: i64,
 }
 
 pub(crate) fn decode_log(row: &dyn Row) -> Result<LogRow, StoreError> {
@@ -303,5 +304,6 @@ pub(crate) fn decode_log(row: &dyn Row) -> Result<LogRow, StoreError> {
         prev_rev: row.int(1)?,
         is_tombstone: row.int(2)? == Operation::Delete as i64,
         resource: row.int(3)?,
+        nsid: row.int(4)?,
     })
 }

@@ -8,6 +8,7 @@ use armadex_storage::{Health, MemberPosition, Phase, Tenure};
 
 use super::counter::CounterKey;
 use super::head::{HeadRow, Numbered};
+use super::history::AskedRow;
 use super::lease::LeaseRow;
 use super::milestone::Milestone;
 use super::namespace::NamespaceRow;
@@ -84,6 +85,7 @@ fn heads() -> Vec<Statement> {
         }),
         milestone::delete(38),
         milestone::uncount(35),
+        milestone::drop_after(40),
         milestone::drop_until(35),
     ]
 }
@@ -171,10 +173,22 @@ fn types(dialect: Dialect) -> Vec<Statement> {
         catalog::stamp_types(dialect, 10, &[1, 2]),
         catalog::types_unused(dialect, 128),
         history::types(),
+        history::asked(),
+        history::forget_asked(),
+        history::ask(
+            dialect,
+            &[AskedRow {
+                group: "apps".into(),
+                resource: "deployments".into(),
+                period: 86_400_000,
+                bytes: 1 << 30,
+            }],
+        ),
+        history::begin_at(35),
         history::types_of(dialect, &[("", "pods"), ("apps", "deployments")]),
         history::note(dialect, 35, &[1, 2]),
         catalog::types_used_again(dialect, 128),
-        catalog::types_unused_since(dialect, 35, 128),
+        catalog::types_unused_since(dialect, (35, 30), 128),
         catalog::note_types_unused(dialect, 40, &[1, 2]),
         catalog::note_types_in_use(dialect, &[1, 2]),
         catalog::delete_types(dialect, &[1, 2]),
@@ -258,7 +272,8 @@ fn namespaces(dialect: Dialect) -> Vec<Statement> {
         namespace::vacate(dialect, 1, &NSIDS),
         namespace::note_empty(dialect, 40, 100),
         namespace::note_later(40, 45),
-        namespace::empty_since(40, 100),
+        namespace::keep(dialect, 35, &[1000]),
+        namespace::empty_since((40, 35), 100),
         namespace::some(CLUSTER, 100),
         namespace::delete(dialect, &NSIDS),
         namespace::delete_left(dialect, &NSIDS),
@@ -506,6 +521,41 @@ fn the_texts_of_all_statements() {
         side_by_side(&[("sqlite", sqlite), ("postgres", postgres), ("mysql", mysql)])
     });
     insta::assert_snapshot!(Vec::from_iter(texts).join("\n\n"));
+}
+
+/// What speaks the wires of PostgreSQL and MySQL has its own way with these, or none.
+#[test]
+fn nothing_is_used_that_distributed_databases_lack() {
+    const LACKING: [&str; 13] = [
+        "SEQUENCE",
+        "SERIAL",
+        "NEXTVAL",
+        "AUTO_INCREMENT",
+        "ADVISORY",
+        "GET_LOCK",
+        "LISTEN",
+        "NOTIFY",
+        "REFERENCES",
+        "TRIGGER",
+        "JSON",
+        "GIN",
+        "IDENTITY",
+    ];
+    let mut texts: Vec<String> = Vec::new();
+    for dialect in [Dialect::Postgres, Dialect::MySql] {
+        texts.extend(samples(dialect).into_iter().map(|one| one.sql.into_owned()));
+        let migrations = crate::backend::schema::migrations(dialect).iter();
+        let lines = migrations.flat_map(|migration| migration.sql.lines());
+        texts.extend(lines.map(|line| line.split("--").next().unwrap_or(line).to_owned()));
+    }
+    let words = texts.iter().flat_map(|text| {
+        text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+            .map(str::to_ascii_uppercase)
+    });
+    let words: BTreeSet<String> = words.collect();
+    assert!(words.contains("CREATE") && words.contains("SELECT"));
+    let used = LACKING.iter().filter(|word| words.contains(**word));
+    assert_eq!(Vec::from_iter(used), [&""; 0]);
 }
 
 /// Which index a statement is run by is looked at for those that have an example: all of them. Their names are the texts of this form in these files.

@@ -19,6 +19,7 @@ pub(crate) struct VersionSums {
     /// Of all bodies and terms, packed.
     pub(crate) stored_bytes: i64,
     pub(crate) past: i64,
+    /// As pruning counts them.
     pub(crate) past_bytes: i64,
     /// Of all, those that a trained dictionary packs.
     pub(crate) trained: i64,
@@ -37,7 +38,7 @@ pub(crate) fn versions(dialect: Dialect, first_trained: i64) -> Statement {
     .push(int)
     .push(", CAST(SUM(LENGTH(v.body) + LENGTH(v.terms))")
     .push(int)
-    .push(", CAST(SUM(CASE WHEN o.id IS NULL THEN LENGTH(v.body) + LENGTH(v.terms) ELSE 0 END)")
+    .push(", CAST(SUM(CASE WHEN o.id IS NULL AND v.op <> 3 THEN LENGTH(v.body) + LENGTH(v.terms) + LENGTH(v.name) + 128 ELSE 0 END)")
     .push(int)
     .bound(
         ", CAST(SUM(CASE WHEN v.dict >= ? THEN 1 ELSE 0 END)",

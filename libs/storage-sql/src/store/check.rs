@@ -61,6 +61,8 @@ pub(crate) struct Findings {
     /// (cluster, type) of streams whose number of objects is wrong, or that are missing.
     pub(crate) streams: BTreeSet<(i64, i64)>,
     pub(crate) is_log_damaged: bool,
+    /// A type's history lacks something.
+    pub(crate) are_histories_damaged: bool,
     /// What is noted of the log.
     pub(crate) are_notes_wrong: bool,
 }
@@ -401,15 +403,17 @@ async fn check_versions(
         old != known,
         format!("{old} versions are past the log, and {known} of them are known"),
     );
-    fault(
-        lost != 0,
-        format!("{lost} versions are missing from the history of their types"),
-    );
     let beyond = versions - old - log;
     fault(
         beyond != 0,
         format!("{beyond} versions are beyond the head"),
     );
+    if lost != 0 {
+        faults.at.are_histories_damaged = true;
+        faults.say(format!(
+            "{lost} versions are missing from the history of their types"
+        ));
+    }
     for words in notes::faults(connection, &head).await? {
         faults.at.are_notes_wrong = true;
         faults.say(words);

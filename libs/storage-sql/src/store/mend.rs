@@ -71,6 +71,7 @@ impl SqlStore {
             namespaces,
             streams,
             is_log_damaged,
+            are_histories_damaged,
             are_notes_wrong,
         } = found;
         places.extend(rows(connection, mend::without_version(), TypeNamespace::decode).await?);
@@ -96,6 +97,7 @@ impl SqlStore {
         }
         plan.extend(namespaces.into_iter().map(Mending::Namespace));
         plan.extend(are_notes_wrong.then_some(Mending::Notes));
+        plan.extend(are_histories_damaged.then_some(Mending::Histories));
         plan.extend(is_log_damaged.then_some(Mending::Log));
         Ok(plan)
     }

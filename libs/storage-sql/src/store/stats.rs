@@ -8,6 +8,7 @@ use armadex_storage::StoreError;
 use crate::backend::{Connection, Disk, Lane, head_row, row, rows};
 use crate::form::dictionaries::{FIRST_TRAINED, type_of};
 use crate::sql::head::HeadRow;
+use crate::sql::history::HistoryRow;
 use crate::sql::stats::{self, IndexSums, Shared, VersionSums};
 use crate::sql::{catalog, dictionary, history, lease, milestone};
 use crate::store::SqlStore;
@@ -89,7 +90,7 @@ pub struct Share {
     pub stored_bytes: u64,
     /// Versions that were superseded, and tombstones.
     pub past: u64,
-    /// Bytes of these.
+    /// Bytes of those versions, each with its name and what a row takes: as pruning counts them.
     pub past_bytes: u64,
     /// How many versions, those of `past` included, a trained dictionary packs.
     pub trained: u64,
@@ -134,9 +135,7 @@ async fn read(connection: &mut dyn Connection) -> Result<StoreStats, StoreError>
     let dictionaries = dictionaries.collect();
     let (past, kept) = past(connection, &head).await?;
     let histories = rows(connection, history::types(), history::decode).await?;
-    let histories = histories
-        .into_iter()
-        .map(|(id, since)| names.history(id, since.max(head.history)));
+    let histories = histories.into_iter().map(|row| share_of(row, head.history));
     let histories = histories.collect();
     let disk = disk(connection).await?;
     let shares = sums
@@ -164,6 +163,15 @@ async fn past(connection: &mut dyn Connection, head: &HeadRow) -> Result<(Past, 
     let held = row(connection, lease::select(), lease::decode).await?;
     let clock = held.map_or(0, |held| held.clock);
     Ok(pasts(notes, head.pruned, clock))
+}
+
+fn share_of(HistoryRow { since, gvr, .. }: HistoryRow, history: i64) -> HistoryShare {
+    HistoryShare {
+        group: gvr.group,
+        version: gvr.version,
+        resource: gvr.resource,
+        since: since.max(history),
+    }
 }
 
 /// What a server says that its tables take.
@@ -207,16 +215,6 @@ impl Names {
     fn resource(&self, id: i32) -> GroupVersionResource {
         let known = self.types.get(&id).cloned();
         known.unwrap_or_else(|| GroupVersionResource::new("", "", format!("type {id}")))
-    }
-
-    fn history(&self, id: i32, since: i64) -> HistoryShare {
-        let gvr = self.resource(id);
-        HistoryShare {
-            group: gvr.group,
-            version: gvr.version,
-            resource: gvr.resource,
-            since,
-        }
     }
 
     fn dictionary(&self, (number, objects, bytes): (i64, i64, i64)) -> DictionaryShare {

@@ -33,52 +33,64 @@ impl Histories {
 /// What the process that does the periodic work knows of histories.
 #[derive(Debug)]
 pub(crate) struct HistoryKnown {
-    asked: History,
-    /// The types that have one, and as of which change of the catalogue.
-    settled: Option<(i64, Histories)>,
+    /// What it was told; what the store says else.
+    asked: Option<History>,
+    settled: Option<Settled>,
+}
+
+/// What there is a history of, as of a change of the catalogue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settled {
+    pub(crate) catalog: i64,
+    pub(crate) history: History,
+    pub(crate) types: Histories,
 }
 
 impl HistoryKnown {
-    pub(crate) fn new(asked: History) -> Self {
+    pub(crate) fn new(asked: Option<History>) -> Self {
         Self {
             asked,
             settled: None,
         }
     }
 
-    /// The resources that are to have one: group and plural name.
-    pub(crate) fn asked(&self) -> Vec<(&str, &str)> {
-        let of = self.asked.of.iter();
-        of.map(|(group, resource)| (group.as_str(), resource.as_str()))
-            .collect()
+    pub(crate) fn asked(&self) -> Option<&History> {
+        self.asked.as_ref()
     }
 
+    pub(crate) fn settled(&self) -> Option<&Settled> {
+        self.settled.as_ref()
+    }
+
+    /// How long a history is. Nothing is in one before it is settled.
     pub(crate) fn window(&self) -> Duration {
-        self.asked.window
+        let settled = self.settled.as_ref();
+        settled.map_or(Duration::ZERO, |settled| settled.history.window)
     }
 
     /// The most bytes that are kept.
     pub(crate) fn most(&self) -> i64 {
-        bound(self.asked.bytes)
+        let settled = self.settled.as_ref();
+        bound(settled.map_or(0, |settled| settled.history.bytes))
     }
 
-    /// The types that have one, as far as this process has seen to it.
+    /// The types that have one.
     pub(crate) fn types(&self) -> Histories {
         let settled = self.settled.as_ref();
-        settled.map_or_else(Histories::default, |(_, types)| types.clone())
+        settled.map_or_else(Histories::default, |settled| settled.types.clone())
     }
 
-    /// Whether all types that are asked for have one and no others, as of a change of the catalogue: who asks for none only ends what there was.
+    /// Whether all types that are to have a history have one and no others, as of a change of the catalogue. Where none is to have one that does not change.
     pub(crate) fn is_settled(&self, catalog: i64) -> bool {
         let settled = self.settled.as_ref();
-        settled.is_some_and(|(at, _)| *at == catalog || self.asked.of.is_empty())
+        settled.is_some_and(|settled| settled.catalog == catalog || settled.history.of.is_empty())
     }
 
-    pub(crate) fn settle(&mut self, catalog: i64, types: Histories) {
-        self.settled = Some((catalog, types));
+    pub(crate) fn settle(&mut self, settled: Settled) {
+        self.settled = Some(settled);
     }
 
-    /// Another process may decide about them.
+    /// Another process may have decided about them.
     pub(crate) fn forget(&mut self) {
         self.settled = None;
     }
@@ -96,27 +108,28 @@ pub(super) fn bound(most: u64) -> i64 {
 mod tests {
     use super::*;
 
-    fn known(of: &[(&str, &str)]) -> HistoryKnown {
-        let of = of.iter();
-        HistoryKnown::new(History {
-            of: of
-                .map(|(group, name)| ((*group).to_owned(), (*name).to_owned()))
-                .collect(),
-            ..History::default()
-        })
-    }
-
     #[test]
-    fn new_types_are_looked_for_only_where_some_are_asked_for() {
-        for (of, again) in [(&[][..], true), (&[("", "pods")][..], false)] {
-            let mut known = known(of);
+    fn new_types_are_looked_for_only_where_some_are_to_have_a_history() {
+        for (of, again) in [(vec![], true), (vec![named("pods")], false)] {
+            let mut known = HistoryKnown::new(None);
             assert!(!known.is_settled(4));
-            known.settle(4, Histories::of([1]));
+            known.settle(Settled {
+                catalog: 4,
+                history: History {
+                    of,
+                    ..History::default()
+                },
+                types: Histories::of([1]),
+            });
             assert!(known.is_settled(4));
             assert_eq!(known.is_settled(5), again);
             known.forget();
             assert!(!known.is_settled(4));
         }
+    }
+
+    fn named(resource: &str) -> (String, String) {
+        (String::new(), resource.to_owned())
     }
 
     #[test]

@@ -34,6 +34,15 @@ pub(crate) struct Lease {
     told: bool,
 }
 
+/// The lease, in a step of whoever holds it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    /// Of the lease, in milliseconds.
+    pub(crate) clock: i64,
+    /// Whether others may have had it since this process did a step.
+    pub(crate) is_taken: bool,
+}
+
 impl Lease {
     pub(crate) fn new(patience: Duration) -> Self {
         Self {
@@ -46,12 +55,12 @@ impl Lease {
         }
     }
 
-    /// Holds the lease for a step. The clock of the lease in milliseconds; `None` if the work is another's.
+    /// Holds the lease for a step; `None` if the work is another's.
     pub(crate) async fn hold(
         &mut self,
         connection: &mut dyn Connection,
         now: Instant,
-    ) -> Result<Option<i64>, StoreError> {
+    ) -> Result<Option<Held>, StoreError> {
         let found = row(connection, lease::select(), lease::decode).await?;
         let found = found.ok_or_else(|| broken("it has no row for its periodic work"))?;
         let Some(worked) = self.decide(&found, now) else {
@@ -65,7 +74,10 @@ impl Lease {
             return Err(collided("another process took the periodic work"));
         }
         self.tell(true);
-        Ok(Some(clock))
+        Ok(Some(Held {
+            clock,
+            is_taken: found.holder != self.me,
+        }))
     }
 
     /// How long it was held since the last step, if it is to be held now. Of a time in which no step could be done (the store was away, this process was

@@ -12,7 +12,7 @@ mod step;
 use armadex_storage::StoreError;
 
 use crate::write::session::Session;
-use rows::{count_types, drop_notes, fence, mend_stream};
+use rows::{begin_histories, count_anew, count_types, fence, mend_stream};
 
 pub(crate) use step::{Mending, PlaceMending, Step};
 
@@ -29,7 +29,10 @@ pub(crate) async fn mend(session: &mut Session<'_>, mending: &Mending) -> Result
             mend_stream(session, *cluster, *resource).await?;
             Ok(Step::LAST)
         }
-        Mending::Notes => drop_notes(session.connection).await.map(|()| Step::LAST),
+        Mending::Notes => count_anew(session.connection).await.map(|()| Step::LAST),
+        Mending::Histories => begin_histories(session.connection)
+            .await
+            .map(|()| Step::LAST),
         Mending::Log => log::begin_anew(session.connection).await,
         Mending::Orphans(orphans) => log::step(session, orphans).await,
     }

@@ -54,12 +54,12 @@ const SELDOM: Duration = Duration::from_secs(10 * 60);
 /// What this process knows of the past.
 #[derive(Debug)]
 pub(crate) struct PastKnown {
-    /// The most bytes of superseded versions that are kept.
+    /// The most bytes of superseded versions that are kept for those who follow changes.
     pub(crate) most: i64,
     seen: Seen,
-    /// Of each cluster the bytes of what it superseded lately.
-    by_cluster: HashMap<i64, i64>,
-    told: Option<Instant>,
+    /// Who superseded most lately, of all, and of what is kept for histories.
+    pub(crate) shares: Shares,
+    pub(crate) history_shares: Shares,
     /// If the last step of the periodic work was for what is past, whether it came to the end of that: the next one is for what has left.
     pub(crate) pruned: Option<bool>,
     /// Which types are kept for longer.
@@ -68,12 +68,12 @@ pub(crate) struct PastKnown {
 
 impl PastKnown {
     /// With a bound in bytes, 0: without one, and the histories that are asked for.
-    pub(crate) fn new(most: u64, history: History) -> Self {
+    pub(crate) fn new(most: u64, history: Option<History>) -> Self {
         Self {
             most: bound(most),
             seen: Seen::default(),
-            by_cluster: HashMap::new(),
-            told: None,
+            shares: Shares::default(),
+            history_shares: Shares::default(),
             pruned: None,
             history: HistoryKnown::new(history),
         }
@@ -88,12 +88,27 @@ impl PastKnown {
         *self.seen.0.lock().unwrap_or_else(PoisonError::into_inner) = seen;
     }
 
+    /// Others may have done the work since.
+    pub(crate) fn forget(&mut self) {
+        self.pruned = None;
+        self.history.forget();
+    }
+}
+
+/// Of each cluster the bytes of what it superseded lately.
+#[derive(Debug, Default)]
+pub(crate) struct Shares {
+    by_cluster: HashMap<i64, i64>,
+    told: Option<Instant>,
+}
+
+impl Shares {
     /// Counts whose versions were superseded. What was so long ago that as much came after it as may be kept counts for half.
-    pub(crate) fn count(&mut self, found: &[Superseding]) {
+    pub(crate) fn count<'a>(&mut self, found: impl Iterator<Item = &'a Superseding>, most: i64) {
         for Superseding { cluster, bytes, .. } in found {
             *self.by_cluster.entry(*cluster).or_default() += bytes;
         }
-        if self.all() > self.most {
+        if self.all() > most {
             self.by_cluster.retain(|_, bytes| {
                 *bytes /= 2;
                 *bytes > 0
@@ -108,8 +123,8 @@ impl PastKnown {
     }
 
     /// The cluster of which most was superseded lately, and how many hundredths of all that is; nothing as long as little was counted.
-    pub(crate) fn largest(&self) -> Option<(i64, i64)> {
-        if self.all() < self.most / 4 {
+    pub(crate) fn largest(&self, most: i64) -> Option<(i64, i64)> {
+        if self.all() < most / 4 {
             return None;
         }
         let largest = self.by_cluster.iter().max_by_key(|(_, bytes)| **bytes);
@@ -138,24 +153,24 @@ mod tests {
             resource: 1,
             bytes,
         };
-        let mut past = PastKnown::new(1000, History::default());
-        past.count(&[row(1, 100)]);
-        assert_eq!(past.largest(), None);
-        let mut past = PastKnown::new(1000, History::default());
-        past.count(&[row(1, 600), row(2, 300)]);
-        assert_eq!(past.largest(), Some((1, 66)));
-        past.count(&[row(2, 600)]);
-        past.count(&[row(2, 600)]);
-        assert_eq!(past.largest(), Some((2, 77)));
+        let mut shares = Shares::default();
+        shares.count([row(1, 100)].iter(), 1000);
+        assert_eq!(shares.largest(1000), None);
+        let mut shares = Shares::default();
+        shares.count([row(1, 600), row(2, 300)].iter(), 1000);
+        assert_eq!(shares.largest(1000), Some((1, 66)));
+        shares.count([row(2, 600)].iter(), 1000);
+        shares.count([row(2, 600)].iter(), 1000);
+        assert_eq!(shares.largest(1000), Some((2, 77)));
         let begun = Instant::now();
-        assert!(past.is_due(begun));
-        assert!(!past.is_due(begun + SELDOM / 2));
-        assert!(past.is_due(begun + SELDOM));
+        assert!(shares.is_due(begun));
+        assert!(!shares.is_due(begun + SELDOM / 2));
+        assert!(shares.is_due(begun + SELDOM));
     }
 
     #[test]
     fn what_was_seen_long_ago_is_not_told() {
-        let past = PastKnown::new(1000, History::default());
+        let past = PastKnown::new(1000, None);
         let now = Instant::now();
         assert_eq!(past.seen().at(now), None);
         let seen = (Past::default(), None);
@@ -166,7 +181,7 @@ mod tests {
 
     #[test]
     fn without_a_bound_any_number_of_bytes_is_kept() {
-        assert_eq!(PastKnown::new(0, History::default()).most, i64::MAX);
-        assert_eq!(PastKnown::new(7, History::default()).most, 7);
+        assert_eq!(PastKnown::new(0, None).most, i64::MAX);
+        assert_eq!(PastKnown::new(7, None).most, 7);
     }
 }

@@ -21,6 +21,7 @@ use crate::backend::{Connection, head_row, row, rows};
 use crate::sql::stream::Loss;
 use crate::sql::{catalog, gone, head, namespace, stream};
 use crate::write::clusters;
+use crate::write::lease::Held;
 use crate::write::session::Session;
 use prune::Pruned;
 
@@ -34,10 +35,12 @@ pub(crate) async fn purge(
 ) -> Result<Purged, StoreError> {
     let limit = limit.max(1);
     let held = session.lease.hold(session.connection, session.instant);
-    let Some(clock) = held.await? else {
+    let held = held.await?;
+    if held.is_none_or(|held| held.is_taken) {
+        session.past.forget();
+    }
+    let Some(Held { clock, .. }) = held else {
         session.past.set(None, session.instant);
-        session.past.pruned = None;
-        session.past.history.forget();
         return Ok(Purged {
             objects: 0,
             finished: true,
@@ -169,7 +172,7 @@ pub(crate) async fn sweep_namespaces(
             connection.execute(later).await?;
         }
     }
-    let statement = namespace::empty_since(head.history.max(1), limit);
+    let statement = namespace::empty_since((head.pruned.max(1), head.history), limit);
     let ids = rows(connection, statement, |r| r.int(0)).await?;
     let dialect = connection.dialect();
     for part in ids.chunks(dialect.most_values()) {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use armadex_storage::{Outage, StoreError};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::error::{broken, is_collision, is_duplicate, is_too_much, stays_duplicate};
@@ -26,6 +25,7 @@ use crate::write::numbers::ObjectIds;
 use crate::write::past::PastKnown;
 use crate::write::prepare::Prepared;
 use crate::write::publish::publish;
+use crate::write::queue::Waiting;
 use crate::write::session::Session;
 use crate::write::shown::Shown;
 use crate::write::stage::{Staged, stage};
@@ -58,19 +58,20 @@ pub(crate) struct Writer {
 impl Writer {
     /// Works until cancelled, until nobody can give orders any more (orders that were accepted are carried out), or until the database is found
     /// to be rewound, or changed so that this binary may not use it.
-    pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>, stop: CancellationToken) {
+    pub(crate) async fn run(mut self, mut waiting: Waiting, stop: CancellationToken) {
         let mut next = None;
         let mut rested = true;
         loop {
-            let order = match next.take() {
+            // What is left of the last group comes after a step that waits.
+            let order = match waiting.step().or_else(|| next.take()) {
                 Some(order) => Some(order),
                 None => tokio::select! {
                     biased;
-                    () = stop.cancelled(), if !orders.is_closed() => {
-                        orders.close();
+                    () = stop.cancelled(), if !waiting.is_closed() => {
+                        waiting.close();
                         continue;
                     }
-                    order = orders.recv() => order,
+                    order = waiting.next() => order,
                     () = tokio::time::sleep(self.rest), if !rested => {
                         self.database.rest().await;
                         rested = true;
@@ -80,7 +81,10 @@ impl Writer {
             };
             let Some(order) = order else { break };
             let mut group = Group::of(order);
-            next = group.gather(&mut orders, &self.portions);
+            next = match next.take() {
+                None => group.gather(&mut waiting, &self.portions),
+                left => left,
+            };
             self.carry_out(group.orders).await;
             if self.is_over {
                 break;
@@ -523,9 +527,9 @@ impl Group {
     }
 
     /// Takes the orders that wait, up to the first that does not fit, which is given back.
-    fn gather(&mut self, orders: &mut mpsc::Receiver<Order>, portions: &Portions) -> Option<Order> {
+    fn gather(&mut self, waiting: &mut Waiting, portions: &Portions) -> Option<Order> {
         while self.orders.len() < portions.orders && self.changes < portions.changes {
-            let order = orders.try_recv().ok()?;
+            let order = waiting.order()?;
             let edits = self.edits + edits(&order.work);
             if edits > portions.edits || !self.fits(&order.work) {
                 return Some(order);

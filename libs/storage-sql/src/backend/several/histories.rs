@@ -26,14 +26,16 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 fn options(of: &[&str]) -> Options {
     Options {
         watch_window: HOUR,
-        history: History {
+        history: Some(History {
             of: of
                 .iter()
                 .map(|name| (String::new(), (*name).to_owned()))
                 .collect(),
             window: DAY,
             bytes: 0,
-        },
+        }),
+        // A second look takes the periodic work from another store.
+        patience: Duration::ZERO,
         ..Options::default()
     }
 }
@@ -109,16 +111,13 @@ async fn what_a_type_with_a_history_superseded_is_kept_for_longer_and_goes_then(
         fixture.purge(2).await;
         assert_eq!(versions(&store).await, [1, 2, 3, 7, 9]);
         fixture.assert_sound().await;
-        assert_eq!(
-            store.history(),
-            Some(crate::Past {
-                age: store.history().expect("some").age,
-                ..of_pods
-            })
-        );
+        let kept = store.history().expect("it counts");
+        assert_eq!(kept.bytes, of_pods.bytes);
+        assert!(kept.age >= HOUR && kept.age < 2 * HOUR, "{kept:?}");
         assert_eq!(store.past().expect("it counts").bytes, 0);
         let stats = store.stats().await.expect("stats");
         assert_eq!((stats.pruned, stats.history), (9, 0));
+        assert_eq!((stats.past.bytes, stats.past.age), (0, Duration::ZERO));
         let [share] = &stats.histories[..] else {
             panic!("{stats:?}")
         };
@@ -225,9 +224,11 @@ async fn the_history_of_what_left_goes_with_its_window() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_history_takes_no_more_bytes_than_it_may() {
     for place in Place::of_each_kind() {
-        let mut bounded = options(&["pods"]);
-        bounded.history.bytes = 2_000;
-        let store = place.store_with(&bounded).await;
+        let mut options = options(&["pods"]);
+        if let Some(history) = &mut options.history {
+            history.bytes = 20_000;
+        }
+        let store = place.store_with(&options).await;
         let fixture = fixture_of(&store);
         let pods = fixture.pods_of("m").await;
         for version in 1..=200 {
@@ -240,14 +241,209 @@ async fn a_history_takes_no_more_bytes_than_it_may() {
         pass(&store, HOUR).await;
         fixture.purge(7).await;
         let kept = store.history().expect("it counts").bytes;
-        assert!(kept > 1_000 && kept <= 2_000, "{kept}");
+        assert!(kept > 10_000 && kept <= 20_000, "{kept}");
         let stats = store.stats().await.expect("stats");
         let past: u64 = stats.shares.iter().map(|share| share.past_bytes).sum();
         assert_eq!((past, stats.kept.bytes), (kept, kept));
         assert!(
-            stats.history > 100 && stats.history < stats.pruned,
+            stats.history > 60 && stats.history < stats.pruned,
             "{stats:?}"
         );
+        fixture.assert_sound().await;
+        store.shutdown().await;
+    }
+}
+
+/// Who is told nothing goes by what was said last; who says something else, once others have had the work, has looked anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_that_were_told_different_things_agree_on_what_is_whole() {
+    for place in Place::of_each_kind() {
+        let maps_only = place.store_with(&options(&["configmaps"])).await;
+        let fixture = fixture_of(&maps_only);
+        fixture.purge(10).await;
+        let pods_only = place.store_with(&options(&["pods"])).await;
+        fill(&fixture).await;
+        while pods_only.history().is_none() {
+            pods_only.purge(10, Duration::ZERO).await.expect("a step");
+        }
+        fixture_of(&pods_only).purge(10).await;
+        pods_only.shutdown().await;
+        let untold = place
+            .store_with(&Options {
+                history: None,
+                ..options(&[])
+            })
+            .await;
+        pass(&untold, HOUR + HOUR / 60).await;
+        fixture_of(&untold).purge(2).await;
+        assert_eq!(
+            versions(&untold).await,
+            [1, 2, 3, 7, 9],
+            "pods were said last"
+        );
+        fixture_of(&untold).assert_sound().await;
+        untold.shutdown().await;
+        // It has not looked since, and nothing of the catalogue has changed.
+        fixture.purge(2).await;
+        fixture.assert_sound().await;
+        let stats = maps_only.stats().await.expect("stats");
+        let [share] = &stats.histories[..] else {
+            panic!("{stats:?}")
+        };
+        assert_eq!((share.resource.as_str(), share.since), ("configmaps", 9));
+        pass(&maps_only, DAY).await;
+        fixture.purge(2).await;
+        assert_eq!(versions(&maps_only).await, [9]);
+        maps_only.shutdown().await;
+    }
+}
+
+/// The step that walks past a version for the last time may be the one that takes it away for another reason.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_goes_for_two_reasons_at_once_leaves_no_tombstone() {
+    for place in Place::of_each_kind() {
+        let store = place.store_with(&options(&["pods"])).await;
+        let fixture = fixture_of(&store);
+        let pods = fixture.pods_of("m").await;
+        for (name, version) in [("a", 1), ("a", 2), ("b", 1), ("c", 1), ("d", 1), ("e", 1)] {
+            put(&fixture, &pods, name, version).await;
+        }
+        fixture.purge(10).await;
+        pass(&store, HOUR + HOUR / 60).await;
+        fixture.purge(10).await;
+        for (name, version) in [("a", 3), ("f", 1), ("a", 4), ("g", 1)] {
+            put(&fixture, &pods, name, version).await;
+        }
+        fixture.purge(10).await;
+        pass(&store, HOUR + HOUR / 60).await;
+        store.shutdown().await;
+        let store = place.store_with(&options(&[])).await;
+        let fixture = fixture_of(&store);
+        for _ in 0..6 {
+            store.purge(2, Duration::ZERO).await.expect("a step");
+            fixture.assert_sound().await;
+        }
+        fixture.purge(2).await;
+        assert_eq!(versions(&store).await, [3, 4, 5, 6, 8, 9, 10]);
+        fixture.assert_sound().await;
+        store.shutdown().await;
+    }
+}
+
+/// An earlier release that goes on beside this one knows one end of the log.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_earlier_release_pruned_is_no_history() {
+    for place in Place::of_each_kind() {
+        let store = place.store_with(&options(&[])).await;
+        let fixture = fixture_of(&store);
+        fill(&fixture).await;
+        for sql in [
+            "DELETE FROM ver WHERE rev < 8",
+            "DELETE FROM milestone",
+            "INSERT INTO milestone (rev, at, bytes) VALUES (9, 0, 7)",
+            "UPDATE head SET pruned = 7",
+        ] {
+            execute(&store, Statement::fixed("test.prune", sql, [])).await;
+        }
+        execute(
+            &store,
+            Statement::fixed("test.prune", "DELETE FROM ver WHERE rev = 6", []),
+        )
+        .await;
+        fixture.purge(2).await;
+        let HeadRow {
+            pruned, history, ..
+        } = head(&store).await;
+        assert_eq!((pruned, history), (7, 7));
+        pass(&store, HOUR + HOUR / 60).await;
+        fixture.purge(2).await;
+        assert_eq!(versions(&store).await, [9]);
+        fixture.assert_sound().await;
+        store.shutdown().await;
+    }
+}
+
+/// Names and dictionaries are there for as long as a history has something that needs them, and for no longer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_history_keeps_the_names_that_it_needs() {
+    for place in Place::of_each_kind() {
+        let store = place.store_with(&options(&["pods"])).await;
+        let fixture = fixture_of(&store);
+        let (pods, maps) = (
+            fixture.pods_of("m").await,
+            fixture.writer("m", &maps()).await,
+        );
+        for (writer, namespace) in [(&pods, "of-pods"), (&maps, "of-maps")] {
+            fixture.put(writer, [object(namespace, "a")]).await;
+            fixture.delete(writer, namespace, &["a"]).await;
+        }
+        fixture.purge(10).await;
+        for writer in [&pods, &maps] {
+            let closed = store.close(writer.cluster, "", writer.stream.resource);
+            closed.await.expect("closed");
+        }
+        fixture.purge(10).await;
+        let mut names = Vec::new();
+        for time in [HOUR + HOUR / 60, DAY] {
+            pass(&store, time).await;
+            fixture.purge(10).await;
+            names.push((
+                texts(&store, "SELECT namespace FROM ns").await,
+                texts(&store, "SELECT resource FROM type").await,
+            ));
+        }
+        let of_pods = (vec!["of-pods".to_owned()], vec!["pods".to_owned()]);
+        assert_eq!(names, [of_pods, (vec![], vec![])]);
+        assert!(versions(&store).await.is_empty());
+        fixture.assert_sound().await;
+        store.shutdown().await;
+    }
+}
+
+async fn texts(store: &SqlStore, sql: &'static str) -> Vec<String> {
+    let mut reader = store.database.read(Lane::Short).await.expect("a reader");
+    let found = rows(
+        &mut *reader,
+        Statement::fixed("test.texts", sql, []),
+        |row| row.text(0),
+    )
+    .await;
+    reader.rollback().await.expect("ended");
+    found.expect("texts")
+}
+
+/// What is missing of a history makes it shorter, and no watch of anybody begins anew for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_history_is_told_and_begins_where_the_log_does() {
+    for place in Place::of_each_kind() {
+        let store = place.store_with(&options(&["pods"])).await;
+        let fixture = fixture_of(&store);
+        fill(&fixture).await;
+        fixture.purge(10).await;
+        pass(&store, HOUR + HOUR / 60).await;
+        fixture.purge(10).await;
+        let damages = [
+            ("DELETE FROM ver WHERE rev = 1", "1 versions are missing"),
+            ("UPDATE milestone SET history = 0", "bytes of histories"),
+        ];
+        for (damage, said) in damages {
+            execute(&store, Statement::fixed("test.damage", damage, [])).await;
+            let faults = store.check().await.expect("a report").faults;
+            assert!(
+                faults.iter().any(|fault| fault.contains(said)),
+                "{faults:?}"
+            );
+            store.mend().await.expect("mended");
+            fixture.purge(2).await;
+            fixture.assert_sound().await;
+        }
+        assert_eq!(versions(&store).await, [2, 3, 7, 9]);
+        let stats = store.stats().await.expect("stats");
+        assert_eq!((stats.pruned, stats.history), (9, 0));
+        assert_eq!(stats.histories[0].since, 9);
+        pass(&store, DAY).await;
+        fixture.purge(2).await;
+        assert_eq!(versions(&store).await, [9]);
         fixture.assert_sound().await;
         store.shutdown().await;
     }
@@ -291,20 +487,11 @@ async fn histories_that_begin_and_end_anyhow_leave_what_they_should() {
         let mut random = StdRng::seed_from_u64(seed);
         let mut version = 0;
         for _ in 0..6 {
-            let of: Vec<&str> = ["pods", "configmaps"]
-                .into_iter()
-                .filter(|_| random.random_bool(0.5))
-                .collect();
-            let mut options = options(&of);
-            options.portions = Portions {
-                look: 2,
-                bytes: 500,
-                ..Portions::default()
-            };
-            options.history.bytes = [0, 5_000][random.random_range(0..2)];
-            let store = place.store_with(&options).await;
-            live(&store, &mut random, &mut version).await;
+            let store = place.store_with(&any(&mut random)).await;
+            let other = place.store_with(&any(&mut random)).await;
+            live([&store, &other], &mut random, &mut version).await;
             store.shutdown().await;
+            other.shutdown().await;
         }
         let store = place.store_with(&options(&[])).await;
         let fixture = fixture_of(&store);
@@ -318,9 +505,32 @@ async fn histories_that_begin_and_end_anyhow_leave_what_they_should() {
     }
 }
 
-async fn live(store: &Arc<SqlStore>, random: &mut StdRng, version: &mut u32) {
-    let fixture = fixture_of(store);
+/// What some process may have been told, or nothing.
+fn any(random: &mut StdRng) -> Options {
+    let of: Vec<&str> = ["pods", "configmaps"]
+        .into_iter()
+        .filter(|_| random.random_bool(0.5))
+        .collect();
+    let mut options = options(&of);
+    options.portions = Portions {
+        look: 2,
+        bytes: 500,
+        ..Portions::default()
+    };
+    if let Some(history) = &mut options.history {
+        history.bytes = [0, 5_000][random.random_range(0..2)];
+    }
+    if random.random_bool(0.3) {
+        options.history = None;
+    }
+    options
+}
+
+/// Of two processes either does something.
+async fn live(stores: [&Arc<SqlStore>; 2], random: &mut StdRng, version: &mut u32) {
     for _ in 0..15 {
+        let store = stores[random.random_range(0..2)];
+        let fixture = fixture_of(store);
         let kind = match random.random_bool(0.5) {
             true => resource("", "pods", "Pod", true),
             false => maps(),

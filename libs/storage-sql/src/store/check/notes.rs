@@ -16,7 +16,7 @@ pub(super) async fn faults(
     head: &HeadRow,
 ) -> Result<Vec<String>, StoreError> {
     let kept = rows(connection, history::types(), history::decode).await?;
-    let kept = Histories::of(kept.into_iter().map(|(id, _)| id));
+    let kept = Histories::of(kept.into_iter().map(|row| row.id));
     let notes = rows(
         connection,
         milestone::after(head.history),

@@ -2,7 +2,8 @@
 
 use armadex_storage::StoreError;
 
-use crate::backend::{Connection, row};
+use crate::backend::{Connection, head_row, row};
+use crate::sql::history;
 use crate::sql::lease;
 use crate::sql::mend;
 use crate::sql::milestone;
@@ -55,6 +56,28 @@ pub(super) async fn mend_stream(
     }
     let counted = mend::count_objects(dialect, cluster, resource);
     session.connection.execute(counted).await.map(drop)
+}
+
+/// A step of the periodic work that is under way is waited for. What was noted says since when the head was there, which stays; nothing is noted of what is not there.
+pub(super) async fn count_anew(connection: &mut dyn Connection) -> Result<(), StoreError> {
+    connection.execute(lease::touch()).await?;
+    let head = head_row::read(connection).await?;
+    for statement in [
+        milestone::drop_until(head.history),
+        milestone::drop_after(head.revision),
+        milestone::uncount(head.history),
+    ] {
+        connection.execute(statement).await?;
+    }
+    Ok(())
+}
+
+/// What is missing is missing before the log begins; what is left of it goes as it would have.
+pub(super) async fn begin_histories(connection: &mut dyn Connection) -> Result<(), StoreError> {
+    connection.execute(lease::touch()).await?;
+    let head = head_row::read(connection).await?;
+    let begun = history::begin_at(head.pruned);
+    connection.execute(begun).await.map(drop)
 }
 
 /// A step of the periodic work that is under way is waited for: what it has noted is not to stay alone.

@@ -14,8 +14,10 @@ pub(crate) enum Mending {
     Namespace(i64),
     /// How many objects a stream has; one that is missing is made, closed.
     Stream { cluster: i64, resource: i32 },
-    /// What is noted of the log: the periodic work notes it anew, so what is kept is kept for the whole window from then on.
+    /// What is noted of the log: the periodic work counts it anew.
     Notes,
+    /// What types say of their histories: they are whole from where the log begins.
+    Histories,
     /// The log: it begins anew, with nothing in it.
     Log,
     /// What was in a log that has begun anew.

@@ -1,22 +1,36 @@
-//! Sees to it that the types that are asked for have a history, and no others. Whoever does the periodic work decides that, and notes it with the type: from which revision
-//! on its history is whole.
+//! Sees to it that the types that are to have a history have one, and no others. Whoever does the periodic work decides that: by what it was told, which it writes down for the
+//! next one, or by what is written down. With each type it notes from which revision on its history is whole.
 
+use std::time::Duration;
+
+use armadex_model::GroupVersionResource;
 use armadex_storage::StoreError;
-use tracing::info;
+use tracing::{info, warn};
 
+use super::notes::milliseconds;
 use crate::backend::{rows, schema};
+use crate::options::History;
 use crate::sql::head::{self, HeadRow};
+use crate::sql::history::{AskedRow, HistoryRow};
 use crate::sql::{history, milestone};
-use crate::write::history::Histories;
+use crate::write::history::{Histories, Settled};
 use crate::write::session::Session;
 
-/// Whether some types had to be noted: that is a step of its own.
+/// Versions of resources that have a history: a member may serve any number of versions of one, and all that have a history stay known for as long as it lasts.
+const MOST: usize = 256;
+
+/// Whether something had to be noted: that is a step of its own.
 pub(super) async fn settle(session: &mut Session<'_>, head: &HeadRow) -> Result<bool, StoreError> {
     if session.past.history.is_settled(head.catalog) {
         return Ok(false);
     }
+    let (history, is_noted) = wanted(session).await?;
     let had = rows(session.connection, history::types(), history::decode).await?;
-    let asked = session.past.history.asked();
+    let asked: Vec<(&str, &str)> = history
+        .of
+        .iter()
+        .map(|(group, resource)| (group.as_str(), resource.as_str()))
+        .collect();
     let asked = match asked.is_empty() {
         true => vec![],
         false => {
@@ -24,27 +38,29 @@ pub(super) async fn settle(session: &mut Session<'_>, head: &HeadRow) -> Result<
             rows(session.connection, asked, history::decode).await?
         }
     };
-    let begin: Vec<i64> = asked
+    let wanted = chosen(asked);
+    let types = Histories::of(wanted.iter().map(|row| row.id));
+    let begin: Vec<&HistoryRow> = wanted.iter().filter(|row| row.since < 0).collect();
+    let end: Vec<&HistoryRow> = had
         .iter()
-        .filter(|(_, since)| *since < 0)
-        .map(|(id, _)| i64::from(*id))
+        .filter(|row| !types.has(i64::from(row.id)))
         .collect();
-    let wanted = Histories::of(asked.iter().map(|(id, _)| *id));
-    let had = had.into_iter().map(|(id, _)| i64::from(id));
-    let end: Vec<i64> = had.filter(|id| !wanted.has(*id)).collect();
     if begin.is_empty() && end.is_empty() {
-        session.past.history.settle(head.catalog, wanted);
-        return Ok(false);
+        if !is_noted {
+            session.past.history.settle(Settled {
+                catalog: head.catalog,
+                history,
+                types,
+            });
+        }
+        return Ok(is_noted);
     }
-    info!(
-        begin = begin.len(),
-        end = end.len(),
-        revision = head.pruned,
-        "types begin or cease to have a history"
-    );
-    // What there is of it is another part of what was noted.
-    let uncounted = milestone::uncount(head.pruned);
-    session.connection.execute(uncounted).await?;
+    tell(&begin, &end);
+    // What there was before is another part of what was counted. Of a type that came since then nothing was.
+    if !end.is_empty() || session.past.history.settled().is_none() {
+        let uncounted = milestone::uncount(head.pruned);
+        session.connection.execute(uncounted).await?;
+    }
     note(session, head.pruned, &begin).await?;
     note(session, -1, &end).await?;
     if !begin.is_empty() {
@@ -58,10 +74,139 @@ pub(super) async fn settle(session: &mut Session<'_>, head: &HeadRow) -> Result<
     Ok(true)
 }
 
-async fn note(session: &mut Session<'_>, since: i64, types: &[i64]) -> Result<(), StoreError> {
-    for part in types.chunks(session.dialect.most_values()) {
+/// What is to have a history, and whether it had to be written down.
+async fn wanted(session: &mut Session<'_>) -> Result<(History, bool), StoreError> {
+    let written = rows(session.connection, history::asked(), history::decode_asked).await?;
+    let Some(asked) = session.past.history.asked().cloned() else {
+        return Ok((of_rows(written), false));
+    };
+    let rows = rows_of(&asked);
+    let is_new = rows != written;
+    if is_new {
+        let forgotten = history::forget_asked();
+        session.connection.execute(forgotten).await?;
+        for piece in session.dialect.pieces(&rows) {
+            let asked = history::ask(session.dialect, piece);
+            session.connection.execute(asked).await?;
+        }
+    }
+    Ok((asked, is_new))
+}
+
+fn of_rows(rows: Vec<AskedRow>) -> History {
+    let longest = rows.iter().map(|row| row.period).max().unwrap_or_default();
+    let bytes = rows.iter().map(|row| row.bytes).max().unwrap_or_default();
+    History {
+        of: rows
+            .into_iter()
+            .map(|row| (row.group, row.resource))
+            .collect(),
+        window: Duration::from_millis(longest.max(0).unsigned_abs()),
+        bytes: bytes.max(0).unsigned_abs(),
+    }
+}
+
+/// In their order, each once.
+fn rows_of(history: &History) -> Vec<AskedRow> {
+    let mut rows: Vec<AskedRow> = history
+        .of
+        .iter()
+        .map(|(group, resource)| AskedRow {
+            group: group.clone(),
+            resource: resource.clone(),
+            period: milliseconds(history.window),
+            bytes: i64::try_from(history.bytes).unwrap_or(0),
+        })
+        .collect();
+    rows.sort_by(|a, b| (&a.group, &a.resource).cmp(&(&b.group, &b.resource)));
+    rows.dedup();
+    rows
+}
+
+/// Not more than there may be: those that have a history stay.
+fn chosen(mut asked: Vec<HistoryRow>) -> Vec<HistoryRow> {
+    asked.sort_by_key(|row| (row.since < 0, row.id));
+    if let Some(others) = asked.len().checked_sub(MOST).filter(|others| *others > 0) {
+        warn!(
+            versions = asked.len(),
+            "{others} versions of resources of --history-of have no history: there are more than {MOST} of all together"
+        );
+        asked.truncate(MOST);
+    }
+    asked
+}
+
+fn tell(begin: &[&HistoryRow], end: &[&HistoryRow]) {
+    if !begin.is_empty() {
+        info!(types = %names(begin), "what these types superseded is kept as their history from now on");
+    }
+    if !end.is_empty() {
+        warn!(types = %names(end), "the history of these types is not asked for any more: it goes with that of others, or at once if there is none");
+    }
+}
+
+fn names(rows: &[&HistoryRow]) -> String {
+    let named = rows.iter().map(|row| {
+        let GroupVersionResource {
+            group,
+            version,
+            resource,
+        } = &row.gvr;
+        match group.as_str() {
+            "" => format!("{resource} ({version})"),
+            group => format!("{resource}.{group} ({version})"),
+        }
+    });
+    Vec::from_iter(named).join(", ")
+}
+
+async fn note(
+    session: &mut Session<'_>,
+    since: i64,
+    types: &[&HistoryRow],
+) -> Result<(), StoreError> {
+    let ids: Vec<i64> = types.iter().map(|row| i64::from(row.id)).collect();
+    for part in ids.chunks(session.dialect.most_values()) {
         let noted = history::note(session.dialect, since, part);
         session.connection.execute(noted).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_written_down_and_read_back() {
+        let named = |group: &str, resource: &str| (group.to_owned(), resource.to_owned());
+        let history = History {
+            of: vec![named("", "pods"), named("apps", "deployments")],
+            window: Duration::from_secs(7200),
+            bytes: 9,
+        };
+        assert_eq!(of_rows(rows_of(&history)), history);
+        let twice = History {
+            of: [&history.of[..], &history.of[..]].concat(),
+            ..history.clone()
+        };
+        assert_eq!(rows_of(&twice), rows_of(&history));
+    }
+
+    #[test]
+    fn of_more_versions_than_may_have_a_history_those_stay_that_have_one() {
+        let row = |id: i32, since: i64| HistoryRow {
+            id,
+            since,
+            gvr: GroupVersionResource::new("apps", "v1", "deployments"),
+        };
+        let most = i32::try_from(MOST).expect("a few");
+        let rows: Vec<_> = (0..most + 9)
+            .map(|id| row(id, i64::from(id - 10)))
+            .collect();
+        let chosen = chosen(rows);
+        assert_eq!(chosen.len(), MOST);
+        assert_eq!(chosen[0], row(10, 0));
+        assert_eq!(chosen.last(), Some(&row(0, -10)));
+    }
 }

@@ -31,12 +31,13 @@ pub(super) enum Kept {
 }
 
 impl Kept {
+    /// Of what nobody has counted nothing is known: it is counted in parts, which have notes of their own.
     fn bytes(self, note: &Milestone) -> i64 {
-        let bytes = match self {
+        match self {
+            _ if !note.is_counted() => 0,
             Self::Watch => note.bytes,
             Self::History => note.history,
-        };
-        bytes.max(0)
+        }
     }
 }
 
@@ -111,7 +112,10 @@ pub(super) async fn take(
         connection.execute(milestone::insert(&note)).await?;
         all.push(note);
     }
-    session.past.count(&found);
+    let past = &mut *session.past;
+    past.shares.count(found.iter(), past.most);
+    let kept = found.iter().filter(|row| histories.has(row.resource));
+    past.history_shares.count(kept, past.history.most());
     all.append(&mut later);
     Ok(Notes::of(all, head.pruned, walked == head.revision))
 }
@@ -278,9 +282,14 @@ impl Notes {
             }
             fewer.push(note);
         }
-        let gone = counted.filter(|note| !fewer.contains(note));
+        // Both are in the order of revisions.
+        let is_in = |notes: &[Milestone], note: &Milestone| {
+            let found = notes.binary_search_by_key(&note.rev, |other| other.rev);
+            found.is_ok_and(|at| notes[at] == *note)
+        };
+        let gone = counted.filter(|note| !is_in(&fewer, note));
         let gone = gone.map(|note| note.rev).collect();
-        fewer.retain(|note| !there.contains(note));
+        fewer.retain(|note| !is_in(there, note));
         (gone, fewer)
     }
 }

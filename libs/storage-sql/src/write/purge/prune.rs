@@ -13,10 +13,10 @@ use tracing::warn;
 use super::histories;
 use super::notes::{self, Kept, Notes, Part, milliseconds};
 use super::versions;
-use crate::backend::{head_row, row, rows};
+use crate::backend::{Connection, head_row, row, rows};
 use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, LogRow};
-use crate::sql::{catalog, milestone};
+use crate::sql::{catalog, milestone, namespace};
 use crate::write::history::Histories;
 use crate::write::past::Past;
 use crate::write::session::Session;
@@ -50,7 +50,7 @@ pub(super) async fn prune(
     let (last, history) = match is_plain {
         true => (watch.walked, None),
         false => {
-            let last = kept_until(session, &notes, (&head, clock), watch.walked);
+            let last = kept_until(session, &notes, (&head, clock), watch.walked).await?;
             let way = (head.history, last);
             let walk = Walk::take(session, &notes, Kept::History, way, limit).await?;
             (last, Some(walk))
@@ -67,11 +67,13 @@ pub(super) async fn prune(
     }
     drop_notes(session, &notes, (walked, watch.walked)).await?;
     let connection = &mut *session.connection;
+    keep_names(connection, &watch.log, &histories).await?;
     match history {
         None => versions::delete(connection, &past_of(&watch.log, &histories)).await?,
         Some(walk) => {
             let gone = past_of(&watch.log, &histories);
-            versions::remove(connection, head.history, gone).await?;
+            // What this step walks to the end of the history needs nobody that leads to it.
+            versions::remove(connection, walked, gone).await?;
             versions::delete(connection, &past_of(&walk.log, &Histories::default())).await?;
         }
     }
@@ -91,25 +93,29 @@ async fn watched_until(
     let too_much = notes.beyond(Kept::Watch, session.past.most);
     if too_much > old.max(head.pruned) {
         let left = notes.past(Kept::Watch, too_much, clock);
-        tell(session, &left).await?;
+        tell(session, Kept::Watch, &left).await?;
     }
     Ok(old.max(too_much).max(head.pruned))
 }
 
 /// Up to where no history reaches any more: not past what is pruned.
-fn kept_until(
-    session: &Session<'_>,
+async fn kept_until(
+    session: &mut Session<'_>,
     notes: &Notes,
     (head, clock): (&HeadRow, i64),
     pruned: i64,
-) -> i64 {
+) -> Result<i64, StoreError> {
     let known = &session.past.history;
     if known.types().is_empty() {
-        return pruned;
+        return Ok(pruned);
     }
     let old = notes.until(clock.saturating_sub(milliseconds(known.window())));
     let too_much = notes.beyond(Kept::History, known.most());
-    old.max(too_much).min(pruned).max(head.history)
+    if too_much > old.max(head.history) {
+        let left = notes.past(Kept::History, too_much, clock);
+        tell(session, Kept::History, &left).await?;
+    }
+    Ok(old.max(too_much).min(pruned).max(head.history))
 }
 
 /// A stretch of the log.
@@ -166,25 +172,66 @@ async fn drop_notes(
 }
 
 /// Says now and then that bytes and not time bound what is kept, and who had most of them.
-async fn tell(session: &mut Session<'_>, kept: &Past) -> Result<(), StoreError> {
-    if !session.past.is_due(session.instant) {
+async fn tell(session: &mut Session<'_>, of: Kept, kept: &Past) -> Result<(), StoreError> {
+    let (shares, most) = match of {
+        Kept::Watch => (&mut session.past.shares, session.past.most),
+        Kept::History => {
+            let most = session.past.history.most();
+            (&mut session.past.history_shares, most)
+        }
+    };
+    if !shares.is_due(session.instant) {
         return Ok(());
     }
-    let mut name = None;
-    if let Some((cluster, _)) = session.past.largest() {
-        let called = catalog::cluster(cluster);
+    let (mut cluster, mut percent) = (None, None);
+    if let Some((largest, hundredths)) = shares.largest(most) {
+        let called = catalog::cluster(largest);
         let called = row(session.connection, called, catalog::decode_cluster).await?;
-        name = called.map(|row| row.name);
+        cluster = called.map(|row| row.name);
+        percent = Some(hundredths);
     }
-    let percent = session.past.largest().map(|(_, percent)| percent);
-    warn!(
-        bytes = kept.bytes,
-        seconds = kept.age.as_secs(),
-        cluster = name,
-        percent,
-        "what was superseded takes more than --watch-window-mib: it is kept for a shorter time than --watch-window says, and whoever follows changes from \
-         before lists anew"
-    );
+    let (bytes, seconds) = (kept.bytes, kept.age.as_secs());
+    match of {
+        Kept::Watch => warn!(
+            bytes,
+            seconds,
+            cluster,
+            percent,
+            "what was superseded takes more than --watch-window-mib: it is kept for a shorter time than --watch-window says, and whoever follows changes from \
+             before lists anew"
+        ),
+        Kept::History => warn!(
+            bytes,
+            seconds,
+            cluster,
+            percent,
+            "what is kept for histories takes more than --history-window-mib: it is kept for a shorter time than --history-window says"
+        ),
+    }
+    Ok(())
+}
+
+/// Namespaces are known by their names for as long as a history has something that was deleted in them.
+async fn keep_names(
+    connection: &mut dyn Connection,
+    log: &[LogRow],
+    histories: &Histories,
+) -> Result<(), StoreError> {
+    let kept = log
+        .iter()
+        .filter(|row| row.is_tombstone && histories.has(row.resource));
+    let mut ids: Vec<i64> = kept.clone().map(|row| row.nsid).collect();
+    let Some(last) = kept.map(|row| row.rev).max() else {
+        return Ok(());
+    };
+    ids.sort_unstable();
+    ids.dedup();
+    let dialect = connection.dialect();
+    for part in ids.chunks(dialect.most_values()) {
+        connection
+            .execute(namespace::keep(dialect, last, part))
+            .await?;
+    }
     Ok(())
 }
 
@@ -207,6 +254,7 @@ mod tests {
             prev_rev,
             is_tombstone,
             resource: rev % 2,
+            nsid: 1,
         };
         let log = [row(5, 0, false), row(6, 2, false), row(7, 5, true)];
         assert_eq!(past_of(&log, &Histories::default()), [2, 5, 7]);

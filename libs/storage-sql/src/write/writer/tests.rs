@@ -20,7 +20,7 @@ use crate::backend::{Connection, Database, Lane, Row, RowSink};
 use crate::form::codec::{Dictionary, Family};
 use crate::form::dictionaries::Mark;
 use crate::form::term::TermHasher;
-use crate::options::{History, Options};
+use crate::options::Options;
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::Statement;
 use crate::sql::stream;
@@ -120,7 +120,7 @@ impl Fleet {
             clusters: vec![],
             streams: vec![],
             watch_window: Duration::ZERO,
-            past: PastKnown::new(0, History::default()),
+            past: PastKnown::new(0, None),
             lease: Lease::new(Duration::ZERO),
             left_off: LeftOff::default(),
             portions: Portions::default(),
@@ -423,7 +423,7 @@ fn writer_on(database: &Arc<impl Database + 'static>, committed: Committed) -> W
         database: Arc::clone(database) as SharedDatabase,
         portions: Portions::default(),
         watch_window: Duration::ZERO,
-        past: PastKnown::new(0, History::default()),
+        past: PastKnown::new(0, None),
         lease: Lease::new(Duration::ZERO),
         left_off: LeftOff::default(),
         rest: Options::default().rest,
