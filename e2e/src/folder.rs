@@ -56,6 +56,12 @@ impl Folder {
         self.root.join("store.db")
     }
 
+    /// The passwords of stores that are databases on servers, a file for each kind of server.
+    #[must_use]
+    pub fn store_passwords(&self) -> PathBuf {
+        self.root.join("state/store-passwords")
+    }
+
     /// One log file per process.
     #[must_use]
     pub fn log(&self, process: &str) -> PathBuf {
@@ -88,7 +94,12 @@ impl Folder {
 
     /// Makes the folder and its parts.
     pub fn create(&self) -> Result<()> {
-        for part in ["logs", "state/run", "state/clusters"] {
+        for part in [
+            "logs",
+            "state/run",
+            "state/clusters",
+            "state/store-passwords",
+        ] {
             let path = self.root.join(part);
             std::fs::create_dir_all(&path)
                 .with_context(|| format!("cannot make {}", path.display()))?;

@@ -1,11 +1,14 @@
 //! What must not stand in the log of Armadex: that something broke which nobody broke on purpose, and anything secret.
 
 use anyhow::{Context, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use crate::folder::Folder;
 use crate::seed;
 
-/// What only a secret holds, as it is and in base64: a token of a kube-apiserver, a key or a certificate, and what is seeded.
+/// What only a secret holds, as it is and in base64: a token of a kube-apiserver, a key or a certificate, and what is seeded. The passwords of stores, which are
+/// others in each fleet, count as well.
 const SECRETS: [&str; 6] = [
     "eyJhbGciOi",
     "ZXlKaGJHY2lPa",
@@ -14,6 +17,8 @@ const SECRETS: [&str; 6] = [
     seed::SECRET,
     seed::SECRET_ENCODED,
 ];
+/// Letters of a password that no log has by chance: that of a server which was started for a fleet has 24, one of a server that the environment names may be a word.
+const SHORTEST: usize = 12;
 /// Lines that are told.
 const TOLD: usize = 10;
 /// Letters of a line that are told.
@@ -25,7 +30,7 @@ pub fn check(folder: &Folder, process: &str) -> Result<()> {
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("cannot read {}", path.display()))?;
     ensure!(!text.is_empty(), "{} is empty", path.display());
-    let faults = faults(&text);
+    let faults = faults(&text, &passwords(folder)?);
     let told: Vec<_> = faults.iter().take(TOLD).map(String::as_str).collect();
     let path = path.display();
     ensure!(
@@ -37,18 +42,33 @@ pub fn check(folder: &Folder, process: &str) -> Result<()> {
     Ok(())
 }
 
+/// Those of the stores of a fleet, as they are and in base64.
+fn passwords(folder: &Folder) -> Result<Vec<String>> {
+    let path = folder.store_passwords();
+    let files = std::fs::read_dir(&path).with_context(|| format!("no {}", path.display()))?;
+    let mut passwords = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(file?.path())?;
+        let password = text.trim_end();
+        if password.len() >= SHORTEST {
+            passwords.extend([password.to_owned(), STANDARD_NO_PAD.encode(password)]);
+        }
+    }
+    Ok(passwords)
+}
+
 /// Each line that must not be there, with the reason.
-fn faults(text: &str) -> Vec<String> {
+fn faults(text: &str, passwords: &[String]) -> Vec<String> {
     let line = |line: &str| {
         let shown: String = line.chars().take(LONGEST).collect();
-        Some(format!("{}: {shown}", fault(line)?))
+        Some(format!("{}: {shown}", fault(line, passwords)?))
     };
     text.lines().filter_map(line).collect()
 }
 
-fn fault(line: &str) -> Option<&'static str> {
+fn fault(line: &str, passwords: &[String]) -> Option<&'static str> {
     let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-    if has(&SECRETS) {
+    if has(&SECRETS) || passwords.iter().any(|password| line.contains(password)) {
         Some("something secret")
     } else if has(&["panicked at"]) {
         Some("a panic")
@@ -61,14 +81,14 @@ fn fault(line: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
 
     use super::*;
+    use crate::store::Store;
 
     #[track_caller]
     fn check(line: &str, expected: Option<&str>) {
-        assert_eq!(fault(line), expected, "{line}");
+        assert_eq!(fault(line, &[]), expected, "{line}");
     }
 
     #[test]
@@ -92,10 +112,29 @@ mod tests {
     }
 
     #[test]
+    fn the_password_of_a_store_is_found_in_the_log_of_its_fleet() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::new(place.path()).unwrap();
+        folder.create().unwrap();
+        let (password, word) = ("xUf3Qk0ZbT7vLm2WsR9eYn4P", "armadex");
+        Store::at(&format!("postgres://me:{password}@db/fleet"), &folder).unwrap();
+        Store::at(&format!("mysql://me:{word}@db/fleet"), &folder).unwrap();
+        let says = |line: &str| {
+            std::fs::write(folder.log(word), line).unwrap();
+            super::check(&folder, word).map_err(|error| format!("{error:#}"))
+        };
+        for line in [password.to_owned(), STANDARD.encode(password)] {
+            let said = says(&format!("postgres://me:{line}@db/fleet")).unwrap_err();
+            assert!(said.contains("something secret: postgres"), "{said}");
+        }
+        assert_eq!(says("armadex goes on at postgres://me@db/fleet"), Ok(()));
+    }
+
+    #[test]
     fn faults_are_told_line_by_line() {
         let text = "a\nthread 'x' panicked at b\nc\n ERROR d\n";
         assert_eq!(
-            faults(text),
+            faults(text, &[]),
             ["a panic: thread 'x' panicked at b", "an error:  ERROR d"]
         );
     }

@@ -159,7 +159,7 @@ impl StoreUrl {
         let (scheme, rest) = url.split_once("://").context("no URL")?;
         let (user, place) = rest.split_once('@').context("a URL without a user")?;
         let (user, password) = user.split_once(':').context("a URL without a password")?;
-        let path = folder.root().join(format!("state/{scheme}-password"));
+        let path = folder.store_passwords().join(scheme);
         let mut file = std::fs::OpenOptions::new()
             .write(true)
             .create(true)
