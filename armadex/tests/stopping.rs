@@ -239,6 +239,36 @@ fn a_store_is_copied_from_one_place_to_another_and_each_refusal_names_its_argume
     assert!(succeeded && said.contains("without a list"), "{said}");
 }
 
+/// As Clusterpedia was told where its store is.
+#[test]
+fn a_storage_configuration_names_the_store_and_a_field_without_sense_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, store) = (
+        folder.path().join("storage.yaml"),
+        folder.path().join("store.db"),
+    );
+    let run = |text: &str| {
+        std::fs::write(&file, text).expect("written");
+        let run = Command::new(env!("CARGO_BIN_EXE_armadex"))
+            .args(["migrate", "--dry-run", "--storage-config"])
+            .arg(&file)
+            .output();
+        let run = run.expect("it runs");
+        let text = [run.stdout, run.stderr].concat();
+        let said = String::from_utf8_lossy(&text).into_owned();
+        (run.status.success(), said)
+    };
+    let named = format!("type: sqlite\ndsn: {}\n", store.display());
+    let (succeeded, said) = run(&named);
+    let told = format!("sqlite:{}: it has no schema yet", store.display());
+    assert!(succeeded && said.contains(&told), "{said}");
+    assert!(!store.exists(), "it was to be looked at alone");
+    let (succeeded, said) = run(&format!("{named}connPool:\n  maxIdleConns: 5\n"));
+    let told = format!("--storage-config {}", file.display());
+    assert!(!succeeded && said.contains(&told), "{said}");
+    assert!(said.contains("connPool.maxIdleConns"), "{said}");
+}
+
 /// Neither where `ps` shows it nor in what is said of it.
 #[test]
 fn a_password_is_refused_on_the_command_line_and_repeated_nowhere() {
