@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use armadex_e2e::aggregation::ApiService;
 use armadex_e2e::armadex::{self, Armadex};
+use armadex_e2e::bodies;
 use armadex_e2e::equality::{COLLECTED_KINDS, Difference, Kind, SEEDED_KINDS, list_fleet, objects};
 use armadex_e2e::etcd::Writer;
 use armadex_e2e::ports::free_port;
@@ -209,6 +210,15 @@ async fn a_member_that_is_killed_goes_on_where_it_was(
     let after = armadex.counter(armadex::LISTS).await?;
     let most = lists + COLLECTED_KINDS.len() as f64;
     ensure!(after <= most, "{lists} lists before, {after} after");
+    its_bodies_are_equal(fleet).await
+}
+
+async fn its_bodies_are_equal(fleet: &Harness) -> Result<()> {
+    let host = fleet.host().client().await?;
+    let member = fleet.member("member1")?.client().await?;
+    for kind in SEEDED_KINDS {
+        bodies::compare(&host, &member, "member1", kind).await?;
+    }
     Ok(())
 }
 
