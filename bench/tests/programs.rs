@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use armadex_databases::{Engine, Server, Setup};
 use armadex_e2e::Tools;
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -70,7 +71,33 @@ fn is_more(number: f64) -> bool {
 
 #[tokio::test]
 async fn the_store_is_measured() -> Result<()> {
-    let report = report("store --count 200 --report-only").await?;
+    the_store_is_measured_on("sqlite").await
+}
+
+#[tokio::test]
+async fn the_store_is_measured_on_postgresql() -> Result<()> {
+    if !there_is(Engine::Postgres)? {
+        return Ok(());
+    }
+    the_store_is_measured_on("postgres").await
+}
+
+#[tokio::test]
+async fn the_store_is_measured_on_mariadb() -> Result<()> {
+    if !there_is(Engine::Mysql)? {
+        return Ok(());
+    }
+    the_store_is_measured_on("mysql").await
+}
+
+/// Whether a server can be started here, as the bench does for itself whichever is named. If not, it is said that the test was not run.
+fn there_is(engine: Engine) -> Result<bool> {
+    Ok(Server::for_test(engine, &Setup::default())?.is_some())
+}
+
+async fn the_store_is_measured_on(store: &str) -> Result<()> {
+    let report = report(&format!("store --store {store} --count 200 --report-only")).await?;
+    ensure!(report[0]["store"] == store, "{report}");
     ensure!(report[0]["pods"] == 200, "{report}");
     ensure!(at(&report, "0/written/*").len() == 3, "{report}");
     let rates = [
