@@ -29,9 +29,10 @@ const FIRST_SYNC: Duration = Duration::from_secs(180);
 const AFTER_CHURN: Duration = Duration::from_secs(30);
 /// Each phase of churn: before, between and after the kills.
 const PHASE: Duration = Duration::from_secs(5);
+/// It ends when it is told to: this is longer than all that happens meanwhile.
 const CHURN: Churn = Churn {
     rate: 60,
-    length: Duration::from_secs(120),
+    length: Duration::from_secs(1_800),
     seed: 1,
 };
 
@@ -246,7 +247,7 @@ async fn searches_are_refused_at_once(fleet: &Harness) -> Result<()> {
 
 /// Kills Armadex twice while both members change, the second time soon after its start.
 async fn churn_with_kills(fleet: &Harness, armadex: &mut Armadex) -> Result<Done> {
-    let stop = CancellationToken::new();
+    let (stop, begun) = (CancellationToken::new(), Instant::now());
     let (first, second) = (
         fleet.member(MEMBERS[0])?.client().await?,
         fleet.member(MEMBERS[1])?.client().await?,
@@ -262,6 +263,10 @@ async fn churn_with_kills(fleet: &Harness, armadex: &mut Armadex) -> Result<Done
         tokio::time::sleep(PHASE).await;
         is_at_work(armadex).await?;
         outages(fleet).await?;
+        ensure!(
+            begun.elapsed() < CHURN.length,
+            "the members stopped to change by themselves"
+        );
         stop.cancel();
         anyhow::Ok(())
     };
