@@ -16,6 +16,7 @@ use crate::limit::output_of;
 use crate::log;
 use crate::ports::free_port;
 use crate::process::{Program, last_words};
+use crate::progress::note;
 use crate::record::Record;
 use crate::store::StoreKind;
 use crate::wait::wait_until;
@@ -298,6 +299,18 @@ pub async fn run(arguments: &[&str]) -> Result<String> {
         arguments.join(" ")
     );
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Compares what a fleet's store has of each object with the object itself, and fails for each difference: lists alone do not show an index that is behind its
+/// objects.
+pub async fn check_store(fleet: &Harness) -> Result<()> {
+    let store = fleet.store().arguments();
+    let check: Vec<&str> = ["store", "check"]
+        .into_iter()
+        .chain(store.iter().map(String::as_str))
+        .collect();
+    note(run(&check).await?.trim());
+    Ok(())
 }
 
 /// Copies what a fleet's Armadex keeps into a store of another kind, which it is started with from then on. No process may have the former one.

@@ -4,26 +4,58 @@
 //! One fleet serves the whole story, in the order in which it is told.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::account;
 use armadex_e2e::armadex::{self, Armadex, Role};
+use armadex_e2e::bodies;
+use armadex_e2e::churn::Churn;
 use armadex_e2e::equality::SEEDED_KINDS;
+use armadex_e2e::progress::note;
 use armadex_e2e::scenario::{
     SOON, TALKATIVE, on_board_apart, wait_for_condition, wait_until_absent, wait_until_equal,
     wait_until_synced, wait_until_watched,
 };
 use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::store::StoreKind;
 use armadex_e2e::wire::Wire;
 use armadex_e2e::{Harness, Options, deploy, wait_for, wait_until};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 const CLUSTER: &str = "pediacluster/member1";
+/// It ends when it is told to: this is longer than all that happens meanwhile.
+const CHURN: Churn = Churn {
+    rate: 60,
+    length: Duration::from_secs(600),
+    seed: 1,
+};
+/// So many changes, two seconds of them, are enough to be sure that there always are some under way.
+const CHANGES: f64 = 120.0;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clusters_go_from_one_synchro_to_another_without_a_list() -> Result<()> {
+    the_story(StoreKind::of_environment()?).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clusters_go_from_one_synchro_to_another_without_a_list_on_postgresql() -> Result<()> {
+    the_story(StoreKind::Postgres).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clusters_go_from_one_synchro_to_another_without_a_list_on_mariadb() -> Result<()> {
+    the_story(StoreKind::Mariadb).await
+}
+
+async fn the_story(store: StoreKind) -> Result<()> {
+    if !store.is_there()? {
+        return Ok(());
+    }
     let fleet = Harness::start(Options {
         members: 1,
+        store: Some(store),
         ..Options::default()
     })
     .await?;
@@ -53,10 +85,16 @@ async fn clusters_go_from_one_synchro_to_another_without_a_list() -> Result<()> 
     one.restart().await?;
     drop(wire);
     goes_on(&fleet, one, "after-the-cut").await?;
-    it_has_let_go(&two).await?;
+    it_has_let_go(&two, 0).await?;
+    two.end();
+    // Who stands still while it writes keeps the lock of a file, which no server would let it.
+    if store != StoreKind::Sqlite {
+        a_writer_that_was_paused_changes_nothing(&fleet, one, &mut two).await?;
+    }
     two.stop()?;
     a_shard_is_handed_over(&fleet, one).await?;
     parts.stop()?;
+    armadex::check_store(&fleet).await?;
     fleet.finish().await;
     Ok(())
 }
@@ -151,11 +189,63 @@ async fn goes_on(fleet: &Harness, synchro: &Armadex, change: &str) -> Result<()>
         .map(drop)
 }
 
-/// Nobody but the store could tell it.
-async fn it_has_let_go(synchro: &Armadex) -> Result<()> {
+/// It stands still while the member changes, and goes on with what it had in hand when another one has stored what came after. The control plane cannot tell it:
+/// that is out of its reach by then.
+async fn a_writer_that_was_paused_changes_nothing(
+    fleet: &Harness,
+    one: &mut Armadex,
+    two: &mut Armadex,
+) -> Result<()> {
+    let wire = Wire::to(port_of(fleet)?).await?;
+    kubeconfig_by(fleet, &wire)?;
+    two.restart().await?;
+    one.end();
+    goes_on(fleet, two, "before-the-pause").await?;
+    one.restart().await?;
+    let (one, two) = (&*one, &*two);
+    let member = fleet.member("member1")?.client().await?;
+    let stop = CancellationToken::new();
+    let paused = async {
+        receives_changes(two).await?;
+        two.record().freeze();
+        let said = two.log().len();
+        drop(wire);
+        wait_until_watched(one, 1, SOON).await?;
+        receives_changes(one).await?;
+        two.record().thaw();
+        it_has_let_go(two, said).await?;
+        receives_changes(one).await?;
+        stop.cancel();
+        anyhow::Ok(())
+    };
+    let (done, ()) = tokio::try_join!(CHURN.run(&member, &stop), paused)?;
+    note(format_args!("churn around a pause: {done:?}"));
+    goes_on(fleet, one, "after-the-pause").await?;
+    let host = fleet.host().client().await?;
+    for kind in SEEDED_KINDS {
+        bodies::compare(&host, &member, "member1", kind).await?;
+    }
+    Ok(())
+}
+
+/// It has a member that changes, and is about to store something.
+async fn receives_changes(synchro: &Armadex) -> Result<()> {
+    let received = || synchro.counter("armadex_member_received_objects_total");
+    let before = received().await?;
+    wait_until("it receives what changes", SOON, || async {
+        Ok(received().await? > before + CHANGES)
+    })
+    .await
+}
+
+/// Nobody but the store could tell it, as it says after so many bytes of its log.
+async fn it_has_let_go(synchro: &Armadex, said: usize) -> Result<()> {
     let words = "by what the store says another process looks after the clusters";
     wait_until("it lets them go", SOON, || async {
-        Ok(synchro.log().contains(words))
+        Ok(synchro
+            .log()
+            .get(said..)
+            .is_some_and(|log| log.contains(words)))
     })
     .await
 }
