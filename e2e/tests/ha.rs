@@ -76,7 +76,7 @@ async fn a_replica_that_lacks_the_last_commits_is_another_store() -> Result<()> 
     let answer = answer(&fleet, &next).await?;
     ensure!(answer == StatusCode::GONE, "an old token: {answer}");
     armadex.end();
-    check_store(&fleet).await?;
+    armadex::check_store(&fleet).await?;
     fleet.finish().await;
     Ok(())
 }
@@ -263,13 +263,5 @@ async fn all_is_there_and_nothing_was_listed(
     let lists = armadex.counter(armadex::LISTS).await?;
     ensure!(lists == before, "{before} lists before, {lists} after");
     armadex.stop()?;
-    check_store(fleet).await
-}
-
-async fn check_store(fleet: &Harness) -> Result<()> {
-    let store = fleet.store().arguments();
-    let store = store.iter().map(String::as_str);
-    let check: Vec<&str> = ["check"].into_iter().chain(store).collect();
-    note(armadex::run(&check).await?.trim());
-    Ok(())
+    armadex::check_store(fleet).await
 }

@@ -2,10 +2,12 @@
 //!
 //! `$ARMADEX_E2E_OBJECTS` is the number of objects in each of two members (20,000; 5,000 where the store is a server).
 
+mod outages;
+
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
-use armadex_databases::{Server, tell_at_the_end};
+use anyhow::{Context, Result, ensure};
+use armadex_databases::tell_at_the_end;
 use armadex_e2e::armadex::{self, Armadex};
 use armadex_e2e::bodies;
 use armadex_e2e::churn::{Churn, Done};
@@ -17,7 +19,6 @@ use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, wait_for, wait_until};
 use futures::future::try_join_all;
-use http::Request;
 use kube::Client;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -35,14 +36,6 @@ const CHURN: Churn = Churn {
     length: Duration::from_secs(1_800),
     seed: 1,
 };
-
-/// How long the server of a store is paused: longer than any process waits for it,
-const PAUSED: Duration = Duration::from_secs(15);
-/// and how long it is away after it was killed.
-const AWAY: Duration = Duration::from_secs(60);
-/// What nobody waits for takes less, through a control plane on a busy machine.
-const AT_ONCE: Duration = Duration::from_secs(1);
-const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods?limit=1";
 
 /// The large fleet takes all cores. Two on servers are together what they are apart: small, and half of the time nothing happens but an outage.
 static ROOM: Semaphore = Semaphore::const_new(2);
@@ -104,11 +97,7 @@ async fn every_object_is_there(store: StoreKind) -> Result<()> {
     let lists = armadex.counter(armadex::LISTS).await?;
     ensure!(lists == 0.0, "{lists} lists were begun after a restart");
     armadex.stop()?;
-    // Lists alone do not show an index that a kill has left behind its objects.
-    let store = fleet.store().arguments();
-    let store = store.iter().map(String::as_str);
-    let check: Vec<&str> = ["check"].into_iter().chain(store).collect();
-    note(armadex::run(&check).await?.trim());
+    armadex::check_store(&fleet).await?;
     fleet.finish().await;
     Ok(())
 }
@@ -221,41 +210,6 @@ async fn is_at_work(armadex: &Armadex) -> Result<()> {
     .await
 }
 
-/// The server of the store is paused, and then killed and away, while the members change.
-async fn outages(fleet: &Harness) -> Result<()> {
-    let order = |order: fn(&mut Server) -> Result<()>| {
-        let server = fleet.store().server();
-        tokio::task::block_in_place(|| server.map_or(Ok(()), |mut server| order(&mut server)))
-    };
-    if fleet.store().server().is_none() {
-        return Ok(());
-    }
-    order(Server::pause)?;
-    searches_are_refused_at_once(fleet).await?;
-    tokio::time::sleep(PAUSED).await;
-    order(Server::resume)?;
-    tokio::time::sleep(PHASE).await;
-    order(Server::crash)?;
-    searches_are_refused_at_once(fleet).await?;
-    tokio::time::sleep(AWAY).await;
-    order(Server::start_again)?;
-    tokio::time::sleep(PHASE).await;
-    Ok(())
-}
-
-async fn searches_are_refused_at_once(fleet: &Harness) -> Result<()> {
-    let host = fleet.host().client().await?;
-    wait_until("searches are refused at once", SOON, || async {
-        let begun = Instant::now();
-        let request = Request::get(PODS).body(Vec::new())?;
-        match host.request_text(request).await {
-            Err(kube::Error::Api(status)) if status.code == 503 => Ok(begun.elapsed() < AT_ONCE),
-            other => bail!("{:?}", other.map(|text| text.len())),
-        }
-    })
-    .await
-}
-
 /// Kills Armadex twice while both members change, the second time soon after its start.
 async fn churn_with_kills(fleet: &Harness, armadex: &mut Armadex) -> Result<Done> {
     let (stop, begun) = (CancellationToken::new(), Instant::now());
@@ -273,7 +227,10 @@ async fn churn_with_kills(fleet: &Harness, armadex: &mut Armadex) -> Result<Done
         }
         tokio::time::sleep(PHASE).await;
         is_at_work(armadex).await?;
-        outages(fleet).await?;
+        if fleet.store().server().is_some() {
+            outages::happen(fleet, armadex).await?;
+            tokio::time::sleep(PHASE).await;
+        }
         ensure!(
             begun.elapsed() < CHURN.length,
             "the members stopped to change by themselves"

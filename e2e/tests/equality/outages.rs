@@ -1,0 +1,125 @@
+//! The server of a store is paused, and then killed and away for a minute, while the members change: who searches, and who reads the metrics, the status or the
+//! log, is told.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use armadex_databases::Server;
+use armadex_e2e::armadex::Armadex;
+use armadex_e2e::scenario::{SOON, wait_until_synced};
+use armadex_e2e::{Harness, wait_until};
+use http::header::RETRY_AFTER;
+use http::{Request, StatusCode};
+use kube::client::Body;
+use tokio::time::sleep_until;
+
+use crate::{MEMBERS, PHASE};
+
+/// How long the server of a store is paused: longer than any process waits for it,
+const PAUSED: Duration = Duration::from_secs(15);
+/// and how long it is away after it was killed.
+const AWAY: Duration = Duration::from_secs(60);
+/// What nobody waits for takes less, through a control plane on a busy machine.
+const AT_ONCE: Duration = Duration::from_secs(1);
+const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods?limit=1";
+/// What is 0 while the store cannot be read, and while it cannot be written to.
+const WELL: [&str; 2] = ["armadex_store_readable", "armadex_store_writable"];
+/// What the log says of either, when it begins and when it is over.
+const LINES: [&str; 4] = [
+    ": the store does not answer; ",
+    ": the store cannot be written to; ",
+    ": the store answers again ",
+    ": the store can be written to again ",
+];
+
+/// Both, on a server that was started for this fleet alone.
+pub(crate) async fn happen(fleet: &Harness, armadex: &Armadex) -> Result<()> {
+    let order = |order: fn(&mut Server) -> Result<()>| {
+        let server = fleet.store().server();
+        tokio::task::block_in_place(|| server.map_or(Ok(()), |mut server| order(&mut server)))
+    };
+    order(Server::pause)?;
+    searches_are_refused_at_once(fleet).await?;
+    tokio::time::sleep(PAUSED).await;
+    order(Server::resume)?;
+    tokio::time::sleep(PHASE).await;
+    order(Server::crash)?;
+    let back = tokio::time::Instant::now() + AWAY;
+    searches_are_refused_at_once(fleet).await?;
+    is_measured(armadex, 0.0).await?;
+    is_in_the_status(fleet).await?;
+    sleep_until(back).await;
+    order(Server::start_again)?;
+    searches_are_answered(fleet).await?;
+    is_measured(armadex, 1.0).await?;
+    wait_until_synced(fleet, &MEMBERS, SOON).await?;
+    is_logged_once(armadex)
+}
+
+async fn searches_are_refused_at_once(fleet: &Harness) -> Result<()> {
+    let host = fleet.host().client().await?;
+    wait_until("searches are refused at once", SOON, || async {
+        let begun = Instant::now();
+        let request = Request::get(PODS).body(Body::empty())?;
+        let answer = host.send(request).await?;
+        let after = answer.headers().get(RETRY_AFTER);
+        ensure!(
+            answer.status() == StatusCode::SERVICE_UNAVAILABLE && after.is_some(),
+            "{}, Retry-After: {after:?}",
+            answer.status()
+        );
+        Ok(begun.elapsed() < AT_ONCE)
+    })
+    .await
+}
+
+/// Until one is, the store counts as one that does not answer.
+async fn searches_are_answered(fleet: &Harness) -> Result<()> {
+    let host = fleet.host().client().await?;
+    wait_until("searches are answered", SOON, || async {
+        let request = Request::get(PODS).body(Body::empty())?;
+        let status = host.send(request).await?.status();
+        ensure!(status == StatusCode::OK, "{status}");
+        Ok(true)
+    })
+    .await
+}
+
+async fn is_measured(armadex: &Armadex, expected: f64) -> Result<()> {
+    for name in WELL {
+        wait_until(&format!("{name} is {expected}"), SOON, || async {
+            let measured = armadex.counter(name).await?;
+            ensure!(measured == expected, "it is {measured}");
+            Ok(true)
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Of the kinds of which there is something to be written, in Clusterpedia's own spelling.
+async fn is_in_the_status(fleet: &Harness) -> Result<()> {
+    let host = fleet.kubectl("host");
+    let path = "jsonpath={range .status.syncResources[*].resources[?(@.name==\"pods\")].syncConditions[*]}{.status} {.reason}: {.message}{end}";
+    for member in MEMBERS {
+        let get = ["get", "pediacluster", member, "--output", path];
+        wait_until(&format!("{member} tells of the store"), SOON, || async {
+            let told = host.run(&get).await?;
+            let is_told = told.starts_with("Stop StorageExpection: the store ");
+            ensure!(is_told, "pods: {told}");
+            Ok(true)
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// However many searches and streams they hit: what comes back within ten minutes is the same trouble.
+fn is_logged_once(armadex: &Armadex) -> Result<()> {
+    let log = armadex.log();
+    for words in LINES {
+        let lines: Vec<_> = log.lines().filter(|line| line.contains(words)).collect();
+        ensure!(lines.len() == 1, "{words}: {}", lines.join("\n"));
+    }
+    Ok(())
+}
