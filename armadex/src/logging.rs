@@ -11,9 +11,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use crate::cli::{LogFlags, LogFormat};
 
 /// kube logs every answer of 500 and more, as an aggregated API gives that is not up yet, and every failed try of a watch itself, as we do where
-/// it is handled; sqlx logs whole statements that took long. The flag can ask for all of it.
-const QUIET: &str =
-    "kube_client::client::builder=off,kube_runtime::watcher=error,sqlx::query=error";
+/// it is handled; sqlx logs whole statements that took long, and what a PostgreSQL that stops says to each of its connections. The flag can ask for all of it.
+const QUIET: &str = "kube_client::client::builder=off,kube_runtime::watcher=error,sqlx::query=error,sqlx::postgres::notice=error";
 /// Here kube logs whole answers of the control plane that it did not understand, Secrets and reviewed tokens among them. No level asks for
 /// that: what failed is told where it is handled, and without what was answered.
 const BODIES: &str = "kube_client::client";
@@ -88,20 +87,34 @@ mod tests {
             ("info,kube_client=debug", false),
             ("info,kube_client::client::builder=debug", true),
         ] {
-            let flags = LogFlags {
-                log_format: LogFormat::Text,
-                log_level: log_level.to_owned(),
-            };
-            let log = Log::default();
-            let writer = log.clone();
-            let lines = lines(&flags, move || writer.clone(), false);
-            tracing::subscriber::with_default(lines, || {
+            let told = told(log_level, || {
                 tracing::error!(target: "kube_client::client::builder", "failed with status 503");
             });
-            let told = String::from_utf8(log.0.lock().expect("no panic").clone());
-            let told = told.expect("text");
             assert_eq!(told.contains("503"), is_told, "{log_level}: {told}");
         }
+    }
+
+    #[test]
+    fn a_server_that_stops_is_not_told_of_by_each_connection_unless_that_is_asked_for() {
+        for (log_level, is_told) in [("info", false), ("info,sqlx::postgres::notice=warn", true)] {
+            let told = told(log_level, || {
+                tracing::warn!(target: "sqlx::postgres::notice", "terminating connection");
+            });
+            assert_eq!(told.contains("terminating"), is_told, "{log_level}: {told}");
+        }
+    }
+
+    /// What `log` logs at this level.
+    fn told(log_level: &str, log: impl FnOnce()) -> String {
+        let flags = LogFlags {
+            log_format: LogFormat::Text,
+            log_level: log_level.to_owned(),
+        };
+        let told = Log::default();
+        let writer = told.clone();
+        tracing::subscriber::with_default(lines(&flags, move || writer.clone(), false), log);
+        let told = told.0.lock().expect("no panic").clone();
+        String::from_utf8(told).expect("text")
     }
 
     #[tokio::test]

@@ -121,5 +121,8 @@ fn is_logged_once(armadex: &Armadex) -> Result<()> {
         let lines: Vec<_> = log.lines().filter(|line| line.contains(words)).collect();
         ensure!(lines.len() == 1, "{words}: {}", lines.join("\n"));
     }
+    let said = |line: &&str| [" WARN ", "sqlx"].iter().all(|word| line.contains(word));
+    let others: Vec<_> = log.lines().filter(said).collect();
+    ensure!(others.is_empty(), "{}", others.join("\n"));
     Ok(())
 }
