@@ -14,3 +14,4 @@ mod fields;
 mod handover;
 mod onboarding;
 mod readme;
+mod replicas;
