@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use armadex_model::ResourceType;
 use armadex_storage::Sink as _;
-use armadex_storage::conformance::fixture::{Writer, resource};
+use armadex_storage::conformance::fixture::{ObjectBuilder, Writer, resource};
 use armadex_storage::conformance::{Fixture, object};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
 use super::place::{Place, execute, fixture_of};
 use crate::backend::{Lane, head_row, rows, schema};
-use crate::options::{History, Options};
+use crate::options::{History, Options, Training};
 use crate::sql::head::HeadRow;
 use crate::sql::object::{decode_log, log};
 use crate::sql::statement::Statement;
@@ -410,6 +410,103 @@ async fn texts(store: &SqlStore, sql: &'static str) -> Vec<String> {
     .await;
     reader.rollback().await.expect("ended");
     found.expect("texts")
+}
+
+/// Words that no dictionary knows and each object has, in an order of its own.
+fn wordy(number: usize, version: &str) -> ObjectBuilder {
+    let word = |of: usize| {
+        let mixed = (of as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{mixed:016x}")
+    };
+    let words: Vec<String> = (0..60)
+        .map(|at| word((number * 7 + at * 11) % 80))
+        .collect();
+    object("ns", &format!("w-{number:03}"))
+        .version(version)
+        .body(format!(r#""name":"w-{number}"}},"spec":"{}"}}"#, words.join(" ")).into_bytes())
+}
+
+/// What was packed by a dictionary is there with it, also when the type has left and nobody else needs it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_history_keeps_the_dictionaries_that_it_needs() {
+    const OBJECTS: usize = 300;
+    for place in Place::of_each_kind() {
+        let options = Options {
+            training: Training {
+                least: OBJECTS as u32,
+                most: 1,
+                samples: OBJECTS,
+                period: Duration::ZERO,
+            },
+            ..options(&["widgets"])
+        };
+        let store = place.store_with(&options).await;
+        let fixture = fixture_of(&store);
+        let widgets = resource("", "widgets", "Widget", true);
+        let writer = fixture.writer("m", &widgets).await;
+        for version in ["1", "2", "3"] {
+            fixture
+                .put(&writer, (0..OBJECTS).map(|number| wordy(number, version)))
+                .await;
+            for _ in 0..3 {
+                fixture.purge(100).await;
+            }
+        }
+        let closed = store.close(writer.cluster, "", writer.stream.resource);
+        closed.await.expect("closed");
+        let mut left = Vec::new();
+        for time in [HOUR + HOUR / 60, DAY] {
+            pass(&store, time).await;
+            fixture.purge(100).await;
+            let packed = "SELECT v.name FROM ver v JOIN dict d ON d.id = v.dict";
+            let orphans = "SELECT v.name FROM ver v LEFT JOIN dict d ON d.id = v.dict WHERE v.dict >= 16 AND d.id IS NULL";
+            let types = "SELECT resource FROM type";
+            let mut counts = Vec::new();
+            for sql in [packed, orphans, types] {
+                counts.push(texts(&store, sql).await.len());
+            }
+            left.push(counts);
+        }
+        // The second version of each was packed by what was learnt from the first.
+        assert_eq!(left, [[OBJECTS, 0, 1], [0, 0, 0]]);
+        store.shutdown().await;
+    }
+}
+
+/// A copy has the history of what it was made of, goes by the same that was asked for, and serves nobody who would remove it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_has_the_histories_of_its_store() {
+    for place in Place::of_each_kind() {
+        let store = place.store_with(&options(&["pods"])).await;
+        let fixture = fixture_of(&store);
+        fill(&fixture).await;
+        fixture.purge(10).await;
+        pass(&store, HOUR + HOUR / 60).await;
+        fixture.purge(10).await;
+        store.shutdown().await;
+        let to = Place::File(tempfile::tempdir().expect("a temporary directory"));
+        let [from, into] = [place.url(), to.url()].map(|url| url.parse().expect("a location"));
+        let copied = crate::copy(&from, &into, &crate::Pace::default(), &mut |_| {}).await;
+        copied.expect("copied");
+        let untold = Options {
+            history: None,
+            ..options(&[])
+        };
+        let copy = to.store_with(&untold).await;
+        let fixture = fixture_of(&copy);
+        assert_eq!(
+            head(&copy).await.serves,
+            schema::serves_with_history(copy.database.dialect())
+        );
+        fixture.purge(10).await;
+        assert_eq!(versions(&copy).await, [1, 2, 3, 7, 9]);
+        assert_eq!(copy.stats().await.expect("stats").histories[0].since, 0);
+        fixture.assert_sound().await;
+        pass(&copy, DAY).await;
+        fixture.purge(10).await;
+        assert_eq!(versions(&copy).await, [9]);
+        copy.shutdown().await;
+    }
 }
 
 /// What is missing of a history makes it shorter, and no watch of anybody begins anew for it.

@@ -70,14 +70,17 @@ impl Place {
     }
 
     pub(super) async fn store_with(&self, options: &Options) -> Arc<SqlStore> {
-        let url = match self {
+        open_with(&self.url(), options).await
+    }
+
+    pub(super) fn url(&self) -> String {
+        match self {
             Self::Server(home) => home.database.patient_url(),
             Self::File(directory) => {
                 let path = directory.path().join("store.db");
                 format!("sqlite:{}", path.display())
             }
-        };
-        open_with(&url, options).await
+        }
     }
 }
 
