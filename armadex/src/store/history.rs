@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::ensure;
+use armadex_crds::is_subdomain;
 use armadex_storage_sql::History;
 use clap::Args;
 
@@ -86,12 +87,7 @@ impl FromStr for Named {
             return Ok(Self::Nothing);
         }
         let (resource, group) = text.split_once('.').unwrap_or((text, ""));
-        let is_label = |label: &str| {
-            let is_of = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
-            !label.is_empty() && label.len() <= 63 && label.bytes().all(is_of)
-        };
-        let is_group = group.is_empty() && !text.contains('.') || group.split('.').all(is_label);
-        if !is_label(resource) || !is_group {
+        if !is_subdomain(text) || text.split('.').any(|label| label.len() > 63) {
             return Err("a resource is named by its plural name, and behind a dot by its group if it has one: pods, deployments.apps".to_owned());
         }
         if WITHOUT.contains(&(group, resource)) {

@@ -39,6 +39,7 @@ pub(crate) mod stage;
 pub(crate) mod terms;
 pub(crate) mod types;
 pub(crate) mod unposting;
+pub(crate) mod versions;
 pub(crate) mod work;
 pub(crate) mod writer;
 

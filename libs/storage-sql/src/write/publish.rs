@@ -12,6 +12,7 @@ use crate::write::label_keys::{LabelKeys, Unposted};
 use crate::write::prepare::NewObject;
 use crate::write::session::Session;
 use crate::write::stage::Staged;
+use crate::write::versions;
 
 /// Takes a revision for each effect, and for what is shown or hidden, and writes objects and versions.
 pub(crate) async fn publish(
@@ -54,11 +55,7 @@ pub(crate) async fn publish(
     for piece in dialect.pieces(&table.changed) {
         connection.execute(object::update(dialect, piece)).await?;
     }
-    for part in table.superseded.chunks(dialect.most_values()) {
-        connection
-            .execute(object::delete_versions(dialect, part))
-            .await?;
-    }
+    versions::delete(connection, &table.superseded).await?;
     for piece in dialect.pieces_of(&table.versions, VersionRow::bytes) {
         connection.execute(object::append(dialect, piece)).await?;
     }

@@ -7,10 +7,8 @@ mod notes;
 mod prune;
 mod rows;
 mod types;
-mod versions;
 
 pub(crate) use notes::pasts;
-pub(crate) use versions::delete_newest;
 
 use std::time::Duration;
 

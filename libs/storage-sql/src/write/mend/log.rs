@@ -11,6 +11,7 @@ use crate::backend::{Connection, head_row, rows};
 use crate::sql::head;
 use crate::sql::{mend, object};
 use crate::write::session::Session;
+use crate::write::versions;
 
 /// Whoever follows changes begins anew.
 pub(super) async fn begin_anew(connection: &mut dyn Connection) -> Result<Step, StoreError> {
@@ -23,8 +24,8 @@ pub(super) async fn begin_anew(connection: &mut dyn Connection) -> Result<Step, 
     connection.execute(pruned).await?;
     // What is beyond the head would be in the way of what comes.
     let mut after = head.revision;
-    while let Some(found) = versions(connection, after, LOOK).await? {
-        delete(connection, found.orphans).await?;
+    while let Some(found) = next_versions(connection, after, LOOK).await? {
+        versions::delete(connection, &found.orphans).await?;
         after = found.last;
     }
     Ok(Step::before(Mending::Orphans(Orphans {
@@ -42,7 +43,7 @@ pub(super) async fn step(session: &mut Session<'_>, orphans: &Orphans) -> Result
     let &Orphans {
         after, until, read, ..
     } = orphans;
-    let Some(found) = versions(connection, after, look).await? else {
+    let Some(found) = next_versions(connection, after, look).await? else {
         return Ok(Step::LAST);
     };
     // Read after them, so it has whatever superseded one of them before they were read.
@@ -52,11 +53,8 @@ pub(super) async fn step(session: &mut Session<'_>, orphans: &Orphans) -> Result
         .filter(|rev| (after + 1..=until).contains(rev))
         .collect();
     let is_past = |rev: &i64| *rev <= until && !superseded.contains(rev);
-    delete(
-        connection,
-        found.orphans.into_iter().filter(is_past).collect(),
-    )
-    .await?;
+    let gone: Vec<i64> = found.orphans.into_iter().filter(is_past).collect();
+    versions::delete(connection, &gone).await?;
     if found.last >= until {
         return Ok(Step::LAST);
     }
@@ -76,7 +74,7 @@ struct Versions {
 }
 
 /// The next versions, if there are any.
-async fn versions(
+async fn next_versions(
     connection: &mut dyn Connection,
     after: i64,
     limit: u32,
@@ -106,13 +104,4 @@ async fn superseded_since(
         found.extend(log.iter().map(|row| row.prev_rev));
     }
     Ok((found, read))
-}
-
-async fn delete(connection: &mut dyn Connection, revs: Vec<i64>) -> Result<(), StoreError> {
-    let dialect = connection.dialect();
-    for part in revs.chunks(dialect.most_values()) {
-        let deleted = object::delete_versions(dialect, part);
-        connection.execute(deleted).await?;
-    }
-    Ok(())
 }

@@ -16,9 +16,9 @@ use crate::sql::namespace::{self, NamespaceRow};
 use crate::sql::object;
 use crate::sql::post::{self, RunKey};
 use crate::write::index::IndexChange;
-use crate::write::purge;
 use crate::write::session::Session;
 use crate::write::unposting::is_unposting;
+use crate::write::versions;
 
 pub(super) async fn mend_place(
     session: &mut Session<'_>,
@@ -131,7 +131,7 @@ async fn remove(connection: &mut dyn Connection, damaged: &[PlacedRow]) -> Resul
     for part in ids.chunks(dialect.most_values()) {
         connection.execute(object::delete(dialect, part)).await?;
     }
-    purge::delete_newest(connection, &revs).await
+    versions::delete_newest(connection, &revs).await
 }
 
 /// Writes all runs anew, and drops those that nothing is in any more.

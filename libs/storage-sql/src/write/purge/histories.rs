@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use armadex_model::GroupVersionResource;
 use armadex_storage::StoreError;
 use tracing::{info, warn};
 
@@ -146,17 +145,7 @@ fn tell(begin: &[&HistoryRow], end: &[&HistoryRow]) {
 }
 
 fn names(rows: &[&HistoryRow]) -> String {
-    let named = rows.iter().map(|row| {
-        let GroupVersionResource {
-            group,
-            version,
-            resource,
-        } = &row.gvr;
-        match group.as_str() {
-            "" => format!("{resource} ({version})"),
-            group => format!("{resource}.{group} ({version})"),
-        }
-    });
+    let named = rows.iter().map(|row| row.gvr.to_string());
     Vec::from_iter(named).join(", ")
 }
 
@@ -175,6 +164,8 @@ async fn note(
 
 #[cfg(test)]
 mod tests {
+    use armadex_model::GroupVersionResource;
+
     use super::*;
 
     #[test]

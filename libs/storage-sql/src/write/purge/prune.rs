@@ -12,7 +12,6 @@ use tracing::warn;
 
 use super::histories;
 use super::notes::{self, Kept, Notes, Part, milliseconds};
-use super::versions;
 use crate::backend::{Connection, head_row, row, rows};
 use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, LogRow};
@@ -20,6 +19,7 @@ use crate::sql::{catalog, milestone, namespace};
 use crate::write::history::Histories;
 use crate::write::past::Past;
 use crate::write::session::Session;
+use crate::write::versions;
 
 /// What came of pruning, and whether the log is pruned as far as it may be.
 pub(super) enum Pruned {

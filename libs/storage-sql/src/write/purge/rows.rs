@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use armadex_storage::StoreError;
 use tracing::warn;
 
-use super::{dense, versions};
+use super::dense;
 use crate::backend::rows;
 use crate::form::term::TermSet;
 use crate::sql::counter::{self, CounterKey, Keyed};
@@ -17,6 +17,7 @@ use crate::write::counters::{self, CounterDelta};
 use crate::write::index::IndexChange;
 use crate::write::session::Session;
 use crate::write::terms::terms_up_to;
+use crate::write::versions;
 
 /// How many times as many terms are read of whole namespaces: most lead to several of their objects, and a run is dropped once.
 const READ: usize = 4;

@@ -20,7 +20,7 @@ pub(crate) async fn delete_newest(
 }
 
 /// Takes versions that nobody finds by the log any more. `history` is up to where nothing superseded is left of any type.
-pub(super) async fn remove(
+pub(crate) async fn remove(
     connection: &mut dyn Connection,
     history: i64,
     revs: Vec<i64>,
@@ -57,7 +57,8 @@ async fn bury(connection: &mut dyn Connection, revs: &[i64]) -> Result<(), Store
     Ok(())
 }
 
-pub(super) async fn delete(
+/// Takes versions that lead to nothing, or to what goes with them.
+pub(crate) async fn delete(
     connection: &mut dyn Connection,
     revs: &[i64],
 ) -> Result<(), StoreError> {
