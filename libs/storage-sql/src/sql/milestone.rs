@@ -58,7 +58,7 @@ pub(crate) struct Superseding {
 pub(crate) fn measure((after, until): (i64, i64), limit: u32) -> Statement {
     Statement::fixed(
         "milestone.measure",
-        "SELECT l.rev, l.nsid, l.type, COALESCE(LENGTH(p.terms) + LENGTH(p.body) + LENGTH(p.name) + 128, 0) FROM ver l \
+        "SELECT l.rev, l.nsid, l.type, COALESCE(LENGTH(p.terms) + LENGTH(p.body) + OCTET_LENGTH(p.name) + 128, 0) FROM ver l \
          LEFT JOIN ver p ON p.rev = l.prev_rev AND p.op <> 3 WHERE l.rev > ? AND l.rev <= ? ORDER BY l.rev LIMIT ?",
         [after.into(), until.into(), limit.into()],
     )

@@ -298,6 +298,13 @@ pub(crate) struct LogRow {
     pub(crate) nsid: i64,
 }
 
+impl LogRow {
+    /// Whether an object was deleted: a stream that was shown or hidden is a tombstone of nothing.
+    pub(crate) fn is_deletion(&self) -> bool {
+        self.is_tombstone && self.prev_rev != 0
+    }
+}
+
 pub(crate) fn decode_log(row: &dyn Row) -> Result<LogRow, StoreError> {
     Ok(LogRow {
         rev: row.int(0)?,

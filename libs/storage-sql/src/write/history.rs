@@ -44,6 +44,8 @@ pub(crate) struct Settled {
     pub(crate) catalog: i64,
     pub(crate) history: History,
     pub(crate) types: Histories,
+    /// Versions of resources that are to have one, and are more than may.
+    pub(crate) without: usize,
 }
 
 impl HistoryKnown {
@@ -120,6 +122,7 @@ mod tests {
                     ..History::default()
                 },
                 types: Histories::of([1]),
+                without: 0,
             });
             assert!(known.is_settled(4));
             assert_eq!(known.is_settled(5), again);

@@ -4,7 +4,7 @@
 use armadex_storage::StoreError;
 
 use crate::backend::error::collided;
-use crate::backend::{Connection, head_row};
+use crate::backend::{Connection, head_row, schema};
 use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, ObjectRow, OldRow, Operation, VersionRow};
 use crate::write::diff::Effect;
@@ -39,8 +39,10 @@ pub(crate) async fn publish(
     let mut table = Table::new(staged, session.labels, &mut revisions);
     table.versions.extend(session.shown.versions(revisions));
     let (dialect, connection) = (session.dialect, &mut *session.connection);
-    // Where something older is still kept, it is found by the versions that superseded it: those stay until the purge has walked them.
-    if session.watch_window.is_zero() && head.history == last - count {
+    // Where something older is still kept, it is found by the versions that superseded it: those stay until the purge has walked them. Where types may have
+    // histories the purge alone knows of which.
+    let has_histories = head.serves >= schema::serves_with_history(dialect);
+    if session.watch_window.is_zero() && !has_histories && head.history == last - count {
         table.forget_superseded();
         connection
             .execute(head::set_pruned(&head, last, last))

@@ -1,30 +1,59 @@
 //! Versions that go. What they superseded is found by them, so where some of it is kept longer they leave a tombstone in their place.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use armadex_storage::StoreError;
 
 use crate::backend::{Connection, head_row, rows};
-use crate::sql::object;
+use crate::sql::{namespace, object};
 
 /// Takes the newest versions of objects that go away as if they had never been: at once where what they superseded is gone. Others give their
-/// place in the log to tombstones, by which pruning finds what they superseded: that may be any number of versions for each.
+/// place in the log to tombstones, by which pruning finds what they superseded: that may be any number of versions for each. They are given by revision
+/// and namespace.
 pub(crate) async fn delete_newest(
     connection: &mut dyn Connection,
-    revs: &[i64],
+    versions: &[(i64, i64)],
 ) -> Result<(), StoreError> {
     let head = head_row::read(connection).await?;
-    let (past, ahead): (Vec<i64>, Vec<i64>) = revs.iter().partition(|rev| **rev <= head.pruned);
-    remove(connection, head.history, past).await?;
-    bury(connection, &ahead).await
+    let revs = versions.iter().map(|(rev, _)| *rev);
+    let (past, ahead): (Vec<i64>, Vec<i64>) = revs.partition(|rev| *rev <= head.pruned);
+    bury(connection, &ahead).await?;
+    let buried = remove(connection, head.history, past).await?;
+    // Pruning has been there.
+    let buried: HashSet<i64> = buried.into_iter().collect();
+    let of_buried = versions.iter().filter(|(rev, _)| buried.contains(rev));
+    keep_names(
+        connection,
+        head.pruned,
+        of_buried.map(|(_, nsid)| *nsid),
+    )
+    .await
 }
 
-/// Takes versions that nobody finds by the log any more. `history` is up to where nothing superseded is left of any type.
+/// Namespaces are known by their names for as long as a history may have something of them up to a revision.
+pub(crate) async fn keep_names(
+    connection: &mut dyn Connection,
+    last: i64,
+    namespaces: impl Iterator<Item = i64>,
+) -> Result<(), StoreError> {
+    // In their order, each once.
+    let ids: BTreeSet<i64> = namespaces.collect();
+    let ids: Vec<i64> = ids.into_iter().collect();
+    let dialect = connection.dialect();
+    for part in ids.chunks(dialect.most_values()) {
+        connection
+            .execute(namespace::keep(dialect, last, part))
+            .await?;
+    }
+    Ok(())
+}
+
+/// Takes versions that nobody finds by the log any more; gives those that left a tombstone. `history` is up to where nothing superseded is left of any type.
 pub(crate) async fn remove(
     connection: &mut dyn Connection,
     history: i64,
     revs: Vec<i64>,
-) -> Result<(), StoreError> {
+) -> Result<Vec<i64>, StoreError> {
     let later: Vec<i64> = revs.iter().copied().filter(|rev| *rev > history).collect();
     let mut leading = HashMap::new();
     let dialect = connection.dialect();
@@ -34,7 +63,8 @@ pub(crate) async fn remove(
     }
     let (buried, gone) = parted(revs, &leading);
     bury(connection, &buried).await?;
-    delete(connection, &gone).await
+    delete(connection, &gone).await?;
+    Ok(buried)
 }
 
 /// Versions that leave a tombstone, and others. What goes with what it superseded needs none; `leading` are those that superseded something which is there, and what.

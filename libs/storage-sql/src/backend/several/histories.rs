@@ -212,6 +212,10 @@ async fn the_history_of_what_left_goes_with_its_window() {
         // 4 says that it was closed; the pod that was never changed needs no tombstone.
         assert_eq!(versions(&store).await, [1, 2, 4]);
         fixture.assert_sound().await;
+        pass(&store, HOUR + HOUR / 60).await;
+        fixture.purge(10).await;
+        let names = texts(&store, "SELECT namespace FROM ns").await;
+        assert_eq!(names, ["ns"], "of what the history has");
         pass(&store, DAY).await;
         fixture.purge(10).await;
         assert_eq!(versions(&store).await, [0_i64; 0]);
@@ -373,7 +377,7 @@ async fn a_history_keeps_the_names_that_it_needs() {
             fixture.pods_of("m").await,
             fixture.writer("m", &maps()).await,
         );
-        for (writer, namespace) in [(&pods, "of-pods"), (&maps, "of-maps")] {
+        for (writer, namespace) in [(&maps, "of-maps"), (&pods, "of-pods")] {
             fixture.put(writer, [object(namespace, "a")]).await;
             fixture.delete(writer, namespace, &["a"]).await;
         }

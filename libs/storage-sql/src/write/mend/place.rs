@@ -41,7 +41,7 @@ pub(super) async fn mend_place(
         entries,
     } = scan(session, place, &rules).await?;
     if !damaged.is_empty() {
-        remove(session.connection, &damaged).await?;
+        remove(session.connection, place, &damaged).await?;
     }
     write_runs(session, place, entries).await?;
     if let Some(name) = name {
@@ -124,14 +124,18 @@ async fn scan(
     }
 }
 
-async fn remove(connection: &mut dyn Connection, damaged: &[PlacedRow]) -> Result<(), StoreError> {
+async fn remove(
+    connection: &mut dyn Connection,
+    place: &PlaceMending,
+    damaged: &[PlacedRow],
+) -> Result<(), StoreError> {
     let ids: Vec<i64> = damaged.iter().map(|row| row.id).collect();
-    let revs: Vec<i64> = damaged.iter().map(|row| row.rev).collect();
+    let newest: Vec<_> = damaged.iter().map(|row| (row.rev, place.nsid)).collect();
     let dialect = connection.dialect();
     for part in ids.chunks(dialect.most_values()) {
         connection.execute(object::delete(dialect, part)).await?;
     }
-    versions::delete_newest(connection, &revs).await
+    versions::delete_newest(connection, &newest).await
 }
 
 /// Writes all runs anew, and drops those that nothing is in any more.

@@ -1,6 +1,7 @@
 //! Sees to it that the types that are to have a history have one, and no others. Whoever does the periodic work decides that: by what it was told, which it writes down for the
 //! next one, or by what is written down. With each type it notes from which revision on its history is whole.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use armadex_storage::StoreError;
@@ -25,19 +26,8 @@ pub(super) async fn settle(session: &mut Session<'_>, head: &HeadRow) -> Result<
     }
     let (history, is_noted) = wanted(session).await?;
     let had = rows(session.connection, history::types(), history::decode).await?;
-    let asked: Vec<(&str, &str)> = history
-        .of
-        .iter()
-        .map(|(group, resource)| (group.as_str(), resource.as_str()))
-        .collect();
-    let asked = match asked.is_empty() {
-        true => vec![],
-        false => {
-            let asked = history::types_of(session.dialect, &asked);
-            rows(session.connection, asked, history::decode).await?
-        }
-    };
-    let wanted = chosen(asked);
+    let mut wanted = types_of(session, &history).await?;
+    let without = choose(&mut wanted);
     let types = Histories::of(wanted.iter().map(|row| row.id));
     let begin: Vec<&HistoryRow> = wanted.iter().filter(|row| row.since < 0).collect();
     let end: Vec<&HistoryRow> = had
@@ -46,17 +36,20 @@ pub(super) async fn settle(session: &mut Session<'_>, head: &HeadRow) -> Result<
         .collect();
     if begin.is_empty() && end.is_empty() {
         if !is_noted {
+            tell_without(session.past.history.settled(), without);
             session.past.history.settle(Settled {
                 catalog: head.catalog,
                 history,
                 types,
+                without,
             });
         }
         return Ok(is_noted);
     }
     tell(&begin, &end);
-    // What there was before is another part of what was counted. Of a type that came since then nothing was.
-    if !end.is_empty() || session.past.history.settled().is_none() {
+    // What there was before is another part of what was counted. Of a type that came since then nothing was, but it may have stood in line.
+    let settled = session.past.history.settled();
+    if !end.is_empty() || settled.is_none_or(|settled| settled.without > 0) {
         let uncounted = milestone::uncount(head.pruned);
         session.connection.execute(uncounted).await?;
     }
@@ -122,17 +115,39 @@ fn rows_of(history: &History) -> Vec<AskedRow> {
     rows
 }
 
-/// Not more than there may be: those that have a history stay.
-fn chosen(mut asked: Vec<HistoryRow>) -> Vec<HistoryRow> {
-    asked.sort_by_key(|row| (row.since < 0, row.id));
-    if let Some(others) = asked.len().checked_sub(MOST).filter(|others| *others > 0) {
-        warn!(
-            versions = asked.len(),
-            "{others} versions of resources of --history-of have no history: there are more than {MOST} of all together"
-        );
-        asked.truncate(MOST);
+/// Types of all that is asked for.
+async fn types_of(
+    session: &mut Session<'_>,
+    history: &History,
+) -> Result<Vec<HistoryRow>, StoreError> {
+    // Each once.
+    let asked: BTreeSet<(&str, &str)> = history
+        .of
+        .iter()
+        .map(|(group, resource)| (group.as_str(), resource.as_str()))
+        .collect();
+    if asked.is_empty() {
+        return Ok(vec![]);
     }
-    asked
+    let types = history::types_of(session.dialect, &Vec::from_iter(asked));
+    rows(session.connection, types, history::decode).await
+}
+
+/// Leaves no more than there may be, and those that have a history; gives how many are without.
+fn choose(wanted: &mut Vec<HistoryRow>) -> usize {
+    wanted.sort_by_key(|row| (row.since < 0, row.id));
+    let without = wanted.len().saturating_sub(MOST);
+    wanted.truncate(MOST);
+    without
+}
+
+/// Says how many are without a history, where that is news.
+fn tell_without(before: Option<&Settled>, without: usize) {
+    if without > 0 && before.is_none_or(|before| before.without != without) {
+        warn!(
+            "{without} versions of resources of --history-of have no history: there are more than {MOST} of all together"
+        );
+    }
 }
 
 fn tell(begin: &[&HistoryRow], end: &[&HistoryRow]) {
@@ -192,12 +207,13 @@ mod tests {
             gvr: GroupVersionResource::new("apps", "v1", "deployments"),
         };
         let most = i32::try_from(MOST).expect("a few");
-        let rows: Vec<_> = (0..most + 9)
+        let mut rows: Vec<_> = (0..most + 9)
             .map(|id| row(id, i64::from(id - 10)))
             .collect();
-        let chosen = chosen(rows);
-        assert_eq!(chosen.len(), MOST);
-        assert_eq!(chosen[0], row(10, 0));
-        assert_eq!(chosen.last(), Some(&row(0, -10)));
+        assert_eq!(choose(&mut rows), 9);
+        assert_eq!(rows.len(), MOST);
+        assert_eq!(rows[0], row(10, 0));
+        assert_eq!(rows.last(), Some(&row(0, -10)));
+        assert_eq!(choose(&mut rows), 0);
     }
 }

@@ -12,10 +12,10 @@ use tracing::warn;
 
 use super::histories;
 use super::notes::{self, Kept, Notes, Part, milliseconds};
-use crate::backend::{Connection, head_row, row, rows};
+use crate::backend::{head_row, row, rows};
 use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, LogRow};
-use crate::sql::{catalog, milestone, namespace};
+use crate::sql::{catalog, milestone};
 use crate::write::history::Histories;
 use crate::write::past::Past;
 use crate::write::session::Session;
@@ -67,7 +67,9 @@ pub(super) async fn prune(
     }
     drop_notes(session, &notes, (walked, watch.walked)).await?;
     let connection = &mut *session.connection;
-    keep_names(connection, &watch.log, &histories).await?;
+    let kept = watch.log.iter();
+    let kept = kept.filter(|row| row.is_deletion() && histories.has(row.resource));
+    versions::keep_names(connection, watch.walked, kept.map(|row| row.nsid)).await?;
     match history {
         None => versions::delete(connection, &past_of(&watch.log, &histories)).await?,
         Some(walk) => {
@@ -207,30 +209,6 @@ async fn tell(session: &mut Session<'_>, of: Kept, kept: &Past) -> Result<(), St
             percent,
             "what is kept for histories takes more than --history-window-mib: it is kept for a shorter time than --history-window says"
         ),
-    }
-    Ok(())
-}
-
-/// Namespaces are known by their names for as long as a history has something that was deleted in them.
-async fn keep_names(
-    connection: &mut dyn Connection,
-    log: &[LogRow],
-    histories: &Histories,
-) -> Result<(), StoreError> {
-    let kept = log
-        .iter()
-        .filter(|row| row.is_tombstone && histories.has(row.resource));
-    let mut ids: Vec<i64> = kept.clone().map(|row| row.nsid).collect();
-    let Some(last) = kept.map(|row| row.rev).max() else {
-        return Ok(());
-    };
-    ids.sort_unstable();
-    ids.dedup();
-    let dialect = connection.dialect();
-    for part in ids.chunks(dialect.most_values()) {
-        connection
-            .execute(namespace::keep(dialect, last, part))
-            .await?;
     }
     Ok(())
 }

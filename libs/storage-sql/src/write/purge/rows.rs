@@ -307,12 +307,12 @@ pub(super) async fn remove(session: &mut Session<'_>, chosen: Chosen) -> Result<
 /// Deletes objects and their versions.
 async fn remove_rows(session: &mut Session<'_>, found: &[PurgedRow]) -> Result<(), StoreError> {
     let (dialect, connection) = (session.dialect, &mut *session.connection);
-    let revs: Vec<i64> = found.iter().map(|row| row.rev).collect();
+    let newest: Vec<_> = found.iter().map(|row| (row.rev, row.nsid)).collect();
     let ids: Vec<i64> = found.iter().map(|row| row.id).collect();
     for part in ids.chunks(dialect.most_values()) {
         connection.execute(object::delete(dialect, part)).await?;
     }
-    versions::delete_newest(connection, &revs).await
+    versions::delete_newest(connection, &newest).await
 }
 
 /// Drops all that leads to objects of whole namespaces.
