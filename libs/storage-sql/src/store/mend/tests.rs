@@ -86,6 +86,15 @@ async fn on(engine: Engine) {
     }
 }
 
+/// Two processes of one store.
+async fn two_stores(location: &Location) -> [Arc<SqlStore>; 2] {
+    let open = async || {
+        let store = open_with(location, &Options::default()).await;
+        Arc::new(store.expect("a store"))
+    };
+    [open().await, open().await]
+}
+
 /// What it notes is one note among those that are dropped, and would be wrong alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn notes_are_dropped_when_the_step_that_adds_to_them_has_ended() {
@@ -94,11 +103,7 @@ async fn notes_are_dropped_when_the_step_that_adds_to_them_has_ended() {
             continue;
         };
         let location = database.patient_url().parse().expect("a location");
-        let mut stores = vec![];
-        for _ in 0..2 {
-            let store = open_with(&location, &Options::default()).await;
-            stores.push(Arc::new(store.expect("a store")));
-        }
+        let stores = two_stores(&location).await;
         let mut step = stores[0].database.write().await.expect("a transaction");
         for sql in [
             "UPDATE lease SET beat = beat + 1",
@@ -121,6 +126,42 @@ async fn notes_are_dropped_when_the_step_that_adds_to_them_has_ended() {
         let left = row(&mut *reader, left, |row| row.int(0)).await;
         assert_eq!(left.expect("an answer"), Some(0), "{engine:?}");
         reader.rollback().await.expect("ended");
+    }
+}
+
+/// What is removed as damaged leaves a tombstone in the log, which pruning is not to pass unseen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pruning_waits_for_what_is_made_anew_and_sees_it() {
+    for engine in [Engine::Postgres, Engine::Mysql] {
+        let Some(database) = Database::for_test(engine).expect("a server") else {
+            continue;
+        };
+        let location = database.patient_url().parse().expect("a location");
+        let [store, mends] = two_stores(&location).await;
+        let fixture = Fixture::of(&store);
+        let pods = fixture.pods_of("member1").await;
+        fixture.put(&pods, [object("ns", "a")]).await;
+        fixture.purge(10).await;
+        run(&store, "UPDATE lease SET clock = clock + 999999999").await;
+        let mut mending = mends.database.write().await.expect("a transaction");
+        for sql in [
+            "UPDATE ver SET op = 3 WHERE rev = 1",
+            "UPDATE head SET catalog = catalog + 1",
+        ] {
+            let statement = Statement::fixed("step", sql, []);
+            mending.execute(statement).await.expect("mended");
+        }
+        let purges = Arc::clone(&store);
+        let purging = tokio::spawn(async move { Fixture::of(&purges).purge(10).await });
+        wait_until_a_row_is_waited_for(engine, &mends.database).await;
+        mending.commit().await.expect("mended");
+        purging.await.expect("purged");
+        let mut reader = store.database.read(Lane::Short).await.expect("a reader");
+        let left = Statement::fixed("left", "SELECT COUNT(*) FROM ver", []);
+        let left = row(&mut *reader, left, |row| row.int(0)).await;
+        assert_eq!(left.expect("an answer"), Some(0), "{engine:?}");
+        reader.rollback().await.expect("ended");
+        store.shutdown().await;
     }
 }
 

@@ -11,6 +11,7 @@ use crate::backend::error::broken;
 use crate::backend::{Connection, row, rows};
 use crate::form::term::{TermHasher, TermSet};
 use crate::sql::counter::{self, CounterKey};
+use crate::sql::head;
 use crate::sql::mend::{self, PlacedRow};
 use crate::sql::namespace::{self, NamespaceRow};
 use crate::sql::object;
@@ -40,12 +41,13 @@ pub(super) async fn mend_place(
         damaged,
         entries,
     } = scan(session, place, &rules).await?;
-    if !damaged.is_empty() {
-        remove(session.connection, place, &damaged).await?;
-    }
+    delete(session.connection, &damaged).await?;
     write_runs(session, place, entries).await?;
     if let Some(name) = name {
         count(session, place, name, objects).await?;
+    }
+    if !damaged.is_empty() {
+        delete_versions(session.connection, place, &damaged).await?;
     }
     Ok(Step {
         removed: damaged.len() as u64,
@@ -124,17 +126,23 @@ async fn scan(
     }
 }
 
-async fn remove(
-    connection: &mut dyn Connection,
-    place: &PlaceMending,
-    damaged: &[PlacedRow],
-) -> Result<(), StoreError> {
+async fn delete(connection: &mut dyn Connection, damaged: &[PlacedRow]) -> Result<(), StoreError> {
     let ids: Vec<i64> = damaged.iter().map(|row| row.id).collect();
-    let newest: Vec<_> = damaged.iter().map(|row| (row.rev, place.nsid)).collect();
     let dialect = connection.dialect();
     for part in ids.chunks(dialect.most_values()) {
         connection.execute(object::delete(dialect, part)).await?;
     }
+    Ok(())
+}
+
+/// The last thing of a step: it holds the head, up to which nothing is pruned meanwhile.
+async fn delete_versions(
+    connection: &mut dyn Connection,
+    place: &PlaceMending,
+    damaged: &[PlacedRow],
+) -> Result<(), StoreError> {
+    let newest: Vec<_> = damaged.iter().map(|row| (row.rev, place.nsid)).collect();
+    connection.execute(head::advance(0)).await?;
     versions::delete_newest(connection, &newest).await
 }
 

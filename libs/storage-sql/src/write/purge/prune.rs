@@ -12,6 +12,7 @@ use tracing::warn;
 
 use super::histories;
 use super::notes::{self, Kept, Notes, Part, milliseconds};
+use crate::backend::error::collided;
 use crate::backend::{head_row, row, rows};
 use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, LogRow};
@@ -80,7 +81,11 @@ pub(super) async fn prune(
         }
     }
     let pruned = head::set_pruned(&head, watch.walked, walked);
-    connection.execute(pruned).await?;
+    if connection.execute(pruned).await? == 0 {
+        return Err(collided(
+            "something of the store was made anew while its past was pruned",
+        ));
+    }
     Ok(Pruned::Some { is_all })
 }
 
