@@ -320,7 +320,7 @@ impl SqlStore {
     }
 
     /// Gives the writer an order and waits for its answer.
-    async fn order(&self, work: Work) -> Result<Done, StoreError> {
+    pub(crate) async fn order(&self, work: Work) -> Result<Done, StoreError> {
         let orders = self
             .orders
             .as_ref()

@@ -362,7 +362,8 @@ impl Writer {
         loop {
             let seen = self.seen.before();
             let (transaction, head) = self.begin_at_once().await?;
-            if !self.is_rewound(&head, work) && !seen.is_ahead_of(&head) {
+            let is_behind = self.is_rewound(&head, work) || seen.is_ahead_of(&head);
+            if !is_behind && self.seen.note(&head) {
                 return Ok(transaction);
             }
             let Some(pause) = pauses.next() else {

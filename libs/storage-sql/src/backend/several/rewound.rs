@@ -1,6 +1,7 @@
 //! A server that lost what it had acknowledged, as a replica does that takes over and is behind.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use armadex_storage::conformance::fixture::{RULES, live};
 use armadex_storage::conformance::{object, resource};
@@ -10,6 +11,7 @@ use tokio::time::timeout;
 use super::place::{Home, PATIENCE, Place, execute, fixture_of};
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
+use crate::write::work::Work;
 
 async fn run(store: &SqlStore, sql: &'static str) {
     let touched = execute(store, Statement::fixed("test.loss", sql, [])).await;
@@ -84,6 +86,21 @@ async fn a_reader_that_finds_the_head_of_a_server_behind_what_it_read_changes_th
         let refused = elsewhere.join(&name, "incarnation", "").await;
         assert_ends(&elsewhere, refused).await;
         assert_eq!(place.store().await.head().await.expect("a head"), after);
+    }
+}
+
+/// What a transaction began with has been seen, also where it had nothing to write.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_worked_on_what_others_wrote_and_finds_it_lost_ends() {
+    for place in Home::on_each_server() {
+        let (store, elsewhere) = (place.store().await, place.store().await);
+        five_revisions(&elsewhere).await;
+        let step = Work::Purge(10, Duration::ZERO);
+        store.order(step).await.expect("nothing to do");
+        rewind(&place).await;
+        assert_ends(&store, store.head().await).await;
+        store.shutdown().await;
+        elsewhere.shutdown().await;
     }
 }
 
