@@ -472,6 +472,11 @@ fn stream_of_type(dialect: Dialect) -> &'static str {
     }
 }
 
+/// The numbers of all types.
+pub(crate) fn type_ids() -> Statement {
+    Statement::fixed("type.ids", "SELECT id FROM type", [])
+}
+
 /// Types that no cluster has any more, which is not noted yet.
 pub(crate) fn types_unused(dialect: Dialect, limit: u32) -> Statement {
     Sql::new(

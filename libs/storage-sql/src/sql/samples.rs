@@ -171,6 +171,7 @@ fn types(dialect: Dialect) -> Vec<Statement> {
         catalog::insert_type(TYPE, &resource),
         catalog::update_type(TYPE, &resource),
         catalog::stamp_types(dialect, 10, &[1, 2]),
+        catalog::type_ids(),
         catalog::types_unused(dialect, 128),
         history::types(),
         history::asked(),

@@ -9,7 +9,7 @@ use armadex_storage::TypeId;
 use crate::form::codec::{Dictionary, Family};
 use crate::form::dictionaries::Trained;
 
-/// One entry for each type whose stream was opened by this process: a few hundred at most.
+/// One entry for each type whose stream was opened by this process and that is there: a few hundred, as a rule.
 #[derive(Default)]
 pub(crate) struct Families(RwLock<HashMap<TypeId, Dictionary>>);
 
@@ -41,6 +41,14 @@ impl Families {
         let families = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let known = families.get(&resource).cloned();
         known.unwrap_or(Dictionary::BuiltIn(Family::Generic))
+    }
+
+    /// Nobody opens a stream of these any more.
+    pub(crate) fn forget(&self, dropped: &[TypeId]) {
+        let mut families = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        for resource in dropped {
+            families.remove(resource);
+        }
     }
 
     /// The types whose objects this process packs.

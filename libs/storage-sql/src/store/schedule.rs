@@ -5,6 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use armadex_storage::TypeId;
+
 use crate::form::dictionaries::{numbers_of, type_of};
 use crate::options::Training;
 
@@ -150,6 +152,15 @@ impl Schedule {
         state.next = None;
         state.pause = Duration::ZERO;
         state.waiting.clear();
+    }
+
+    /// These are dropped, and have numbers that no others get.
+    pub(crate) fn forget(&self, dropped: &[TypeId]) {
+        let mut state = self.state();
+        for resource in dropped {
+            state.tried.remove(&resource.0);
+            state.failures.remove(&resource.0);
+        }
     }
 
     /// What was chosen, if anything was, was tried, whatever came of it: it counts as large as it is.

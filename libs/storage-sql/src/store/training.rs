@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ use crate::backend::{Connection, Lane, rows};
 use crate::form::codec::{Dictionary, Family, Packed, Packer, Unpacker};
 use crate::form::dictionaries::{Known, Trained, type_of};
 use crate::read::bodies;
-use crate::sql::dictionary;
+use crate::sql::{catalog, dictionary};
 use crate::write::dictionaries::Lesson;
 use crate::write::work::{Done, Work};
 
@@ -57,6 +57,7 @@ impl SqlStore {
             return;
         }
         let done = async {
+            self.forget_dropped().await?;
             self.follow_dictionaries().await?;
             match self.past().is_some() {
                 true => self.train_one().await,
@@ -70,6 +71,21 @@ impl SqlStore {
                 debug!(%error, "dictionaries are seen to again later");
             }
         }
+    }
+
+    /// Members may bring types and take them away without end.
+    async fn forget_dropped(&self) -> Result<(), StoreError> {
+        // What is noted from here on is there.
+        let known = self.families.types();
+        let mut transaction = self.database.read(Lane::Upkeep).await?;
+        let there = rows(&mut *transaction, catalog::type_ids(), |row| row.int(0)).await;
+        transaction.rollback().await?;
+        let there: HashSet<i64> = there?.into_iter().collect();
+        let is_dropped = |resource: &TypeId| !there.contains(&i64::from(resource.0));
+        let dropped: Vec<TypeId> = known.into_iter().filter(is_dropped).collect();
+        self.families.forget(&dropped);
+        self.schedule.forget(&dropped);
+        Ok(())
     }
 
     async fn follow_dictionaries(&self) -> Result<(), StoreError> {

@@ -222,6 +222,27 @@ async fn who_found_what_another_trained_looks_for_more_at_once() {
 }
 
 #[tokio::test]
+async fn of_types_that_are_dropped_nothing_stays_known() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (store, _) = store(&directory, &options(Duration::ZERO)).await;
+    let of_widgets = put(&store, "m", &widgets()).await.stream.resource;
+    let gadgets = resource("example.com", "gadgets", "Thing", true);
+    put(&store, "m", &gadgets).await;
+    store.see_to_dictionaries().await;
+    assert_eq!(store.families.types().len(), 2);
+    let mut transaction = store.database.write().await.expect("a transaction");
+    let dropped = Statement::fixed(
+        "test.drop",
+        "DELETE FROM type WHERE id <> ?",
+        [of_widgets.0.into()],
+    );
+    transaction.execute(dropped).await.expect("dropped");
+    transaction.commit().await.expect("committed");
+    store.see_to_dictionaries().await;
+    assert_eq!(store.families.types(), [of_widgets]);
+}
+
+#[tokio::test]
 async fn a_dictionary_that_pages_need_is_read_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let options = options(Duration::from_secs(600));
