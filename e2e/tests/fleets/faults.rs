@@ -8,12 +8,14 @@ use anyhow::{Context, Result, bail, ensure};
 use armadex_e2e::aggregation::ApiService;
 use armadex_e2e::armadex::{self, Armadex};
 use armadex_e2e::bodies;
+use armadex_e2e::deploy;
 use armadex_e2e::equality::{COLLECTED_KINDS, Difference, Kind, SEEDED_KINDS, list_fleet, objects};
 use armadex_e2e::etcd::Writer;
 use armadex_e2e::ports::free_port;
 use armadex_e2e::raw;
 use armadex_e2e::scenario::{
-    SOON, on_board, wait_for_condition, wait_until_absent, wait_until_equal, wait_until_synced,
+    SOON, TALKATIVE, on_board_by, wait_for_condition, wait_until_absent, wait_until_equal,
+    wait_until_synced,
 };
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
@@ -33,6 +35,8 @@ const LATE: [&str; 12] = [
     "springs", "wheels",
 ];
 const GROUP: &str = "e2e.armadex.dev";
+/// As short as the steps of the scenario: what pods were is beyond it at the end.
+const WATCH_WINDOW: &str = "--watch-window=30";
 /// Bytes of the large object.
 const LARGE: usize = 1_400_000;
 const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
@@ -96,6 +100,11 @@ async fn faults(store: StoreKind) -> Result<()> {
     )
     .await;
     check(&mut failed, the_member_that_is_well_goes_on(&fleet)).await;
+    check(
+        &mut failed,
+        what_was_changed_is_kept_as_its_history(&armadex),
+    )
+    .await;
     ensure!(failed.is_empty(), "{}", failed.join("\n"));
     ensure!(armadex.record().is_alive(), "armadex ended");
     armadex.stop()?;
@@ -106,7 +115,8 @@ async fn faults(store: StoreKind) -> Result<()> {
 /// Armadex on a fleet with one member, whose neighbour was down as it came.
 async fn on_boarded(fleet: &Harness) -> Result<Armadex> {
     let neighbour = a_neighbour_that_is_down(fleet).await?;
-    let armadex = on_board(fleet).await?;
+    let arguments = [TALKATIVE, WATCH_WINDOW, "--history-of=pods"];
+    let armadex = on_board_by(fleet, &deploy::policy()?, &arguments).await?;
     fleet.join("member1").await?;
     seed::put(
         &fleet.member("member1")?,
@@ -118,6 +128,9 @@ async fn on_boarded(fleet: &Harness) -> Result<Armadex> {
     .await?;
     wait_until_equal(fleet, &["member1"], &SEEDED_KINDS, SOON).await?;
     wait_until_synced(fleet, &["member1"], SOON).await?;
+    let label = ["label", "pods", "--all", "--all-namespaces", "changed=yes"];
+    fleet.kubectl("member1").run(&label).await?;
+    wait_until_equal(fleet, &["member1"], &SEEDED_KINDS, SOON).await?;
     neighbour.remove(&fleet.host().client().await?).await?;
     Ok(armadex)
 }
@@ -238,6 +251,17 @@ async fn the_member_that_is_well_goes_on(fleet: &Harness) -> Result<()> {
                 .any(|(_, place)| place == "member1/default/after-all"))
         },
     )
+    .await
+}
+
+/// What the pods were before they were labelled is there when the watch window has long been over, whatever befell the fleet and the store meanwhile.
+async fn what_was_changed_is_kept_as_its_history(armadex: &Armadex) -> Result<()> {
+    wait_until("what pods were is kept as their history", SOON, || async {
+        let bytes = armadex.counter("armadex_store_history_bytes").await?;
+        let seconds = armadex.counter("armadex_store_history_seconds").await?;
+        let watched = armadex.counter("armadex_store_past_seconds").await?;
+        Ok(bytes > 0.0 && seconds > 60.0 && watched < seconds)
+    })
     .await
 }
 
