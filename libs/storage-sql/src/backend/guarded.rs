@@ -52,7 +52,11 @@ impl GuardedDatabase {
         }
     }
 
+    /// How it is. Where reading is in trouble whoever asks this has it tried when it is time: of a store that nobody searches it would be told for ever.
     pub(crate) fn availability(&self) -> Availability {
+        if let (Entry::Try, attempt) = self.reads.enter() {
+            self.try_reading(attempt);
+        }
         let of_both = |number: fn(&Watch) -> &AtomicU64| {
             let [reads, writes] = [&self.reads, &self.writes];
             number(reads).load(Ordering::Relaxed) + number(writes).load(Ordering::Relaxed)

@@ -179,6 +179,21 @@ async fn a_database_that_comes_back_is_found_by_one_try_that_nobody_waits_for() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_database_that_comes_back_is_told_of_though_nobody_searches() {
+    let (double, database) = database();
+    double.now(Does::Fail);
+    read(&database).await.expect_err("it fails");
+    double.now(Does::Work);
+    let begun = time::Instant::now();
+    while !database.availability().reads {
+        assert!(begun.elapsed() < Duration::from_secs(1));
+        time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(double.begun.load(Ordering::Relaxed), 2, "one try");
+    assert_eq!(database.availability().refused, 0, "nobody came");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_no_time_mends_is_told_to_who_comes_although_reading_was_in_trouble() {
     let (double, database) = database();
     double.now(Does::Fail);
