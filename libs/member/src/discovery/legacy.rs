@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use armadex_crds::conditions::shortened;
 use armadex_crds::is_subdomain;
 use futures::{StreamExt, stream};
 use serde::Deserialize;
@@ -118,7 +119,7 @@ async fn fetch_version(
         Ok(found) => VersionState::Served(found),
         Err(error @ MemberError::Large) => return Err(error),
         Err(error) => {
-            let words = error.to_string();
+            let words = why(&error);
             holding.hold(words.len())?;
             VersionState::Failed(words)
         }
@@ -128,6 +129,11 @@ async fn fetch_version(
         state,
     };
     Ok((wanted.group, version))
+}
+
+/// Why a version failed, in as many words as a condition may have: a thousand versions may fail, and those of all are held.
+fn why(error: &MemberError) -> String {
+    shortened(error.to_string())
 }
 
 fn parse_root(root: &str, answer: &[u8], holding: &Holding) -> Result<Vec<Wanted>, MemberError> {
@@ -233,6 +239,8 @@ fn resource(item: NamedResource, holding: &Holding) -> Option<ServedResource> {
 
 #[cfg(test)]
 mod tests {
+    use armadex_crds::conditions::MESSAGE_LIMIT;
+
     use super::*;
     use crate::discovery::holding::Room;
     use crate::discovery::served::{MOST_ALIASES_IN_ALL, MOST_GROUPS, MOST_VERSIONS_IN_ALL};
@@ -359,6 +367,13 @@ mod tests {
         assert_eq!(paths, ["/apis/apps/v1"]);
         let core = named("/api", br#"{"versions":["v1","../c2","..","."]}"#).unwrap();
         assert_eq!(core.len(), 1);
+    }
+
+    #[test]
+    fn why_a_version_failed_is_told_in_as_many_words_as_can_be_shown() {
+        let failed = |message: String| why(&MemberError::malformed("/apis/apps/v1", message));
+        assert!(failed("it is down".into()).ends_with("it is down"));
+        assert!(failed("\u{1f6a2}".repeat(2000)).len() <= MESSAGE_LIMIT);
     }
 
     #[test]
