@@ -128,7 +128,9 @@ impl Teller {
         loop {
             let begun = Instant::now();
             let ended = self.watch().await;
-            if begun.elapsed() >= LASTED {
+            // One that hangs may take as long without having begun.
+            let has_begun = self.told.borrow().watched[self.index];
+            if has_begun && begun.elapsed() >= LASTED {
                 backoff.reset();
             }
             let Err(error) = ended else {
@@ -219,5 +221,30 @@ impl Teller {
             self.position = Some(version);
         }
         Ok(is_news)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::testing::request::through_pipes;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_that_hangs_is_asked_more_and_more_seldom() {
+        let asked = Arc::<AtomicUsize>::default();
+        let (counted, pipes) = (Arc::clone(&asked), Mutex::new(Vec::new()));
+        let member = through_pipes(move |pipe| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            pipes.lock().expect("no panic").push(pipe);
+        });
+        let _changes = Changes::of(&member, &ClusterMemory::of_nobody_else());
+        // As many as there are if each begins as soon as the one before is given up.
+        let at_once = 60 * TELLERS.len();
+        sleep(Duration::from_secs(30 * 60)).await;
+        let asked = asked.load(Ordering::Relaxed);
+        assert!((TELLERS.len()..at_once * 3 / 4).contains(&asked), "{asked}");
     }
 }
