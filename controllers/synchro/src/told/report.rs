@@ -115,9 +115,10 @@ impl Report {
         self.lock().left_out.keys().clone()
     }
 
-    /// The copy was compared with the member.
+    /// The copy was compared with the member. That is told with what changes next, at the latest with the end of the audit: a status of a hundred kinds would
+    /// be written for each of them.
     pub(crate) fn audited(&self, audit: ResourceAudit) {
-        self.change(|progress| progress.audit = Some(audit));
+        self.lock().progress.audit = Some(audit);
     }
 
     /// The stream began.
@@ -322,6 +323,21 @@ mod tests {
         assert!(!news());
         report.syncing();
         assert!(news());
+    }
+
+    #[test]
+    fn what_an_audit_finds_of_a_kind_is_shown_and_the_status_is_not_written_for_it() {
+        let report = report();
+        let audit = ResourceAudit {
+            proved_time: None,
+            objects: 3,
+            differences: 1,
+            mended: 1,
+            message: "1 differed: n/a".into(),
+        };
+        report.audited(audit.clone());
+        assert_eq!(report.shown().audit, Some(audit));
+        assert!(report.changed.notified().now_or_never().is_none());
     }
 
     #[test]
