@@ -48,6 +48,8 @@ struct Row {
 #[derive(Debug)]
 pub(crate) struct Comparison {
     hashes: Hashes,
+    /// So many suspects are followed up.
+    most: usize,
     rows: Vec<Row>,
     /// Which rows the list had.
     met: Vec<bool>,
@@ -131,10 +133,11 @@ impl StoredCopy {
         self.rows.push(self.hashes.row(row));
     }
 
-    /// All rows were read. Sorting a million takes some 50 ms.
-    pub(crate) fn complete(mut self) -> Comparison {
+    /// All rows were read, and of suspects no more than so many are held. Sorting a million takes some 50 ms.
+    pub(crate) fn complete(mut self, most: usize) -> Comparison {
         self.rows.sort_unstable_by_key(|row| row.key);
         Comparison {
+            most: most.min(MOST_SUSPECTS),
             met: vec![false; self.rows.len()],
             hashes: self.hashes,
             rows: self.rows,
@@ -187,7 +190,7 @@ impl Comparison {
     }
 
     fn suspect(&mut self, key: u64, suspect: Suspect) {
-        if self.suspects.len() < MOST_SUSPECTS {
+        if self.suspects.len() < self.most {
             self.suspects.insert(key, suspect);
         } else {
             self.beyond = true;
@@ -199,6 +202,11 @@ impl Suspects {
     /// How many objects differed.
     pub(crate) fn count(&self) -> usize {
         self.suspects.len()
+    }
+
+    /// Whether more differed than were held.
+    pub(crate) fn are_more(&self) -> bool {
+        self.found.beyond
     }
 
     /// Whether the copy is what the list had.
@@ -345,7 +353,7 @@ mod tests {
                 .iter()
                 .for_each(|version| copy.stored(&row(name, version)));
         }
-        let mut comparison = copy.complete();
+        let mut comparison = copy.complete(MOST_SUSPECTS);
         for (name, version) in named.iter().zip(rows(listed)) {
             version
                 .iter()
@@ -411,7 +419,7 @@ mod tests {
     fn another_object_of_the_same_name_and_version_is_another_one() {
         let mut copy = StoredCopy::new(Hashes::default());
         copy.stored(&row("a", "5"));
-        let mut comparison = copy.complete();
+        let mut comparison = copy.complete(MOST_SUSPECTS);
         comparison.listed(&Listed {
             uid: "another".into(),
             ..item("a", "5")
@@ -421,7 +429,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_on_purpose_is_not_missing() {
-        let mut comparison = StoredCopy::new(Hashes::default()).complete();
+        let mut comparison = StoredCopy::new(Hashes::default()).complete(MOST_SUSPECTS);
         comparison.listed(&item("large", "5"));
         let mut missing = comparison.end().end();
         missing.leave_out(&BTreeSet::from([ObjectKey::new("n", "large")]));
@@ -429,8 +437,22 @@ mod tests {
     }
 
     #[test]
+    fn of_more_suspects_than_may_be_no_more_are_held_and_that_is_known() {
+        let mut comparison = StoredCopy::new(Hashes::default()).complete(2);
+        for number in 0..2 {
+            comparison.listed(&item(&number.to_string(), "5"));
+        }
+        assert!(!comparison.beyond);
+        for number in 2..1000 {
+            comparison.listed(&item(&number.to_string(), "5"));
+        }
+        let suspects = comparison.end();
+        assert_eq!((suspects.count(), suspects.are_more()), (2, true));
+    }
+
+    #[test]
     fn a_copy_that_has_nothing_takes_no_more_than_is_followed_up() {
-        let mut comparison = StoredCopy::new(Hashes::default()).complete();
+        let mut comparison = StoredCopy::new(Hashes::default()).complete(MOST_SUSPECTS);
         for number in 0..MOST_SUSPECTS + 1000 {
             comparison.listed(&item(&number.to_string(), "5"));
         }

@@ -159,10 +159,11 @@ impl Subject {
         if !self.stored(most, |row| copy.stored(row)).await? {
             return Ok(None);
         }
-        let mut comparison = sorted(copy).await?;
+        let most = if has_room { usize::MAX } else { FEW };
+        let mut comparison = sorted(copy, most).await?;
         let version = self.list(visit, |listed| comparison.listed(listed)).await?;
         let suspects = comparison.end();
-        let fits = has_room || suspects.count() <= FEW;
+        let fits = has_room || !suspects.are_more();
         Ok(fits.then_some((version, suspects)))
     }
 
@@ -274,8 +275,8 @@ impl Subject {
 }
 
 /// Elsewhere, for a million rows take their time.
-async fn sorted(copy: StoredCopy) -> Result<Comparison, Unproved> {
-    tokio::task::spawn_blocking(move || copy.complete())
+async fn sorted(copy: StoredCopy, most: usize) -> Result<Comparison, Unproved> {
+    tokio::task::spawn_blocking(move || copy.complete(most))
         .await
         .map_err(|_| Unproved::BrokeOff)
 }
