@@ -170,6 +170,7 @@ impl Session {
             match tried.answer {
                 Ok(reached) => {
                     self.cluster = reached.cluster;
+                    self.board.entered(reached.cluster);
                     return Some(reached);
                 }
                 Err(Unreached::Store(StoreError::Left { .. })) => self.left.cancel(),

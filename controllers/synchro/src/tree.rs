@@ -20,7 +20,7 @@ use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::PediaCluster;
 use armadex_member::{ConfigError, Ground};
 use armadex_model::ClusterName;
-use armadex_storage::StoreError;
+use armadex_storage::{ClusterId, StoreError};
 use kube::runtime::events::Recorder;
 use kube::{Client, Resource};
 use tokio::sync::watch;
@@ -291,21 +291,8 @@ impl Tree {
             name: &self.name,
             uid: &self.uid,
         };
-        let cluster = match entry.number(&entrant).await {
-            Ok(cluster) => {
-                self.shared.store_outages.ends(self.name.as_str());
-                branches.standing.entered(cluster);
-                cluster
-            }
-            Err(error) => {
-                if let Some(words) = error.news(&entrant) {
-                    warn!(cluster = %self.name, error = words, "the cluster was not entered in the store, retrying; others that fail alike are not told of");
-                }
-                let running = Running::Failed(error.to_string());
-                let board = &branches.standing.board;
-                board.update(|facts| facts.running = running);
-                return Turn::Retry;
-            }
+        let Some(cluster) = self.enter(branches, entry, &entrant).await else {
+            return Turn::Retry;
         };
         let directed = self.direct(branches, &object, cluster);
         if let Some(words) = directed.ends {
@@ -322,6 +309,35 @@ impl Tree {
             };
         }
         directed.again.map_or(Turn::Wait, Turn::Settle)
+    }
+
+    /// The number of the cluster in the store. Without one that is told.
+    async fn enter(
+        &self,
+        branches: &Branches,
+        entry: &mut Entry,
+        entrant: &Entrant<'_>,
+    ) -> Option<ClusterId> {
+        let board = &branches.standing.board;
+        let before = *entry;
+        match entry.number(entrant).await {
+            Ok(cluster) => {
+                self.shared.store_outages.ends(self.name.as_str());
+                // Since it has been known a session may have gone on as a former cluster.
+                if *entry != before {
+                    board.entered(cluster);
+                }
+                Some(cluster)
+            }
+            Err(error) => {
+                if let Some(words) = error.news(entrant) {
+                    warn!(cluster = %self.name, error = words, "the cluster was not entered in the store, retrying; others that fail alike are not told of");
+                }
+                let running = Running::Failed(error.to_string());
+                board.update(|facts| facts.running = running);
+                None
+            }
+        }
     }
 
     /// The object with its finalizer is the next order.

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Fleet, HANDOVER};
 use crate::fleet::{heartbeat, janitor, strays};
-use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
+use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until, warnings};
 
 const GRACE: Duration = Duration::from_secs(900);
 
@@ -486,6 +486,35 @@ async fn a_tree_and_a_session_that_break_off_begin_anew_and_say_so() {
         told.iter().any(|status| status.contains("broke off")),
         "{told:#?}"
     );
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_session_that_breaks_off_is_told_of_the_cluster_that_it_went_on_with() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut fleet = stage.synchro("");
+    stage.relist(&mut fleet, [pedia_cluster("m", "first", &member)]);
+    stage.shows(&["m/n/a"]).await;
+    stage.relist(&mut fleet, []);
+    stage.shows(&[]).await;
+    let mut object = pedia_cluster("m", "second", &member);
+    stage.relist(&mut fleet, [object.clone()]);
+    stage.shows(&["m/n/a"]).await;
+    let told = warnings();
+    let is_healthy = async || stage.health("m").await.map(|health| health.healthy);
+    until("healthy", || async { is_healthy().await == Some(true) }).await;
+
+    stage.breaking.keep_breaking("streams");
+    let resources = &mut object.spec.sync_resources[0].resources;
+    resources.push("services".into());
+    fleet.handle(Event::Apply(object));
+    until("not healthy", || async {
+        is_healthy().await == Some(false)
+    })
+    .await;
+    let untold = |line: &String| line.contains("the store was not told");
+    assert!(!told.told().iter().any(untold), "{:?}", told.told());
     fleet.shutdown().await;
 }
 

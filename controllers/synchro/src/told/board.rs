@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use armadex_crds::conditions::ClusterValidatedReason;
 use armadex_crds::{ClusterAudit, PediaCluster};
 use armadex_model::ResourceType;
+use armadex_storage::ClusterId;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
@@ -90,6 +91,8 @@ pub(crate) struct Board {
     streams: Mutex<Streams>,
     /// The object as a watch told it last.
     object: Mutex<Option<Arc<PediaCluster>>>,
+    /// Its number in the store, as far as it is known.
+    entry: Mutex<Option<ClusterId>>,
     /// The room for what its streams leave out.
     left_out: Arc<LeftOutShare>,
     changed: Arc<Notify>,
@@ -168,6 +171,16 @@ impl Board {
     /// The object as a watch told it since this was asked last.
     pub(crate) fn take_object(&self) -> Option<Arc<PediaCluster>> {
         lock(&self.object).take()
+    }
+
+    /// The cluster has this number in the store: that of its entry, or of a former one that it goes on with.
+    pub(crate) fn entered(&self, cluster: ClusterId) {
+        *lock(&self.entry) = Some(cluster);
+    }
+
+    /// Its number in the store, as far as it is known.
+    pub(crate) fn entry(&self) -> Option<ClusterId> {
+        *lock(&self.entry)
     }
 
     /// Told of every change, of reports as well.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use armadex_control_plane::Objects;
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterName;
-use armadex_storage::{ClusterId, Health, StoreError};
+use armadex_storage::{Health, StoreError};
 use kube::runtime::events::Recorder;
 use kube::{Client, Resource};
 use tokio_util::sync::CancellationToken;
@@ -33,8 +33,6 @@ pub(super) struct Standing {
     pub(super) new_types: Arc<NewTypes>,
     shared: Arc<Shared>,
     name: ClusterName,
-    /// Its number in the store, as far as it is known.
-    entry: Mutex<Option<ClusterId>>,
     keeper: Mutex<Option<Keeper>>,
 }
 
@@ -86,14 +84,8 @@ impl Standing {
             new_types: Arc::new(NewTypes::new(shared.config.max_resources)),
             shared: Arc::clone(shared),
             name: name.clone(),
-            entry: Mutex::default(),
             keeper: Mutex::new(Some(keeper)),
         }
-    }
-
-    /// The cluster has this number in the store.
-    pub(super) fn entered(&self, cluster: ClusterId) {
-        *lock(&self.entry) = Some(cluster);
     }
 
     /// What was done for the cluster broke off: nothing of it runs, and its rows are not kept up to date.
@@ -103,7 +95,7 @@ impl Standing {
         metrics.healthy.set(0);
         metrics.streams.set(0);
         metrics.waiting_types.set(0);
-        let Some(cluster) = *lock(&self.entry) else {
+        let Some(cluster) = self.board.entry() else {
             return;
         };
         let shared = Arc::clone(&self.shared);
