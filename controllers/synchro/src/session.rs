@@ -337,8 +337,7 @@ impl Session {
         let plan = draft.plan(&begin);
         let rest = streams.apply(&plan).await;
         let found = Found::by(&plan, rest);
-        streams.asked_for(resources);
-        self.board.update(|facts| facts.missing = plan.missing);
+        streams.miss(plan.missing, resources);
         found
     }
 }

@@ -54,8 +54,8 @@ pub(super) struct Streams {
     stored: Vec<StreamState>,
     /// What leaves if the member's next whole answer has no place for it either.
     doubts: Doubts,
-    /// What was asked for when it was found what of it is missing.
-    asked: Vec<GroupResources>,
+    /// What a plan found to be missing, and what was asked for then.
+    missing: (Vec<Missing>, Vec<GroupResources>),
     /// What runs is what a plan says.
     known: bool,
     /// A stream ended that the store did not have at the last look. Its opening may be on its way there.
@@ -97,7 +97,7 @@ impl Streams {
             running: BTreeMap::new(),
             stored: Vec::new(),
             doubts: Doubts::default(),
-            asked: Vec::new(),
+            missing: (session.board.facts().missing, Vec::new()),
             known: false,
             unseen: false,
         }
@@ -224,9 +224,18 @@ impl Streams {
         self.withdraw(asked).await;
     }
 
-    /// What is missing is missing of this.
-    pub(super) fn asked_for(&mut self, asked: &[GroupResources]) {
-        asked.clone_into(&mut self.asked);
+    /// This is missing of what is asked for.
+    pub(super) fn miss(&mut self, missing: Vec<Missing>, asked: &[GroupResources]) {
+        self.missing = (missing, asked.to_vec());
+        self.show_missing(asked);
+    }
+
+    /// Of what was found to be missing all that is asked for now: who takes an edit back is told of all of it again.
+    fn show_missing(&self, asked: &[GroupResources]) {
+        let (missing, of) = &self.missing;
+        let is_wanted = |missing: &&Missing| of == asked || missing.is_wanted(asked);
+        let missing = missing.iter().filter(is_wanted).cloned().collect();
+        self.board.update(|facts| facts.missing = missing);
     }
 
     /// Stops and hides what nobody asks for any more, whether the member answers or not; whether all of that is hidden.
@@ -238,11 +247,7 @@ impl Streams {
         let mut shown = self.board.streams();
         shown.retain(|(resource, _)| plan::is_wanted(asked, resource));
         self.board.show_streams(shown);
-        if self.asked != asked {
-            self.asked_for(asked);
-            let is_wanted = |missing: &Missing| missing.is_wanted(asked);
-            self.board.update(|facts| facts.missing.retain(is_wanted));
-        }
+        self.show_missing(asked);
         let hidden = unwanted::hide_all(&self.shared, (&self.name, self.cluster), asked).await;
         self.is_hidden(hidden)
     }

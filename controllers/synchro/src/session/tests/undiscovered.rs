@@ -35,3 +35,23 @@ async fn of_a_member_that_is_away_nothing_of_its_last_connection_is_told() {
     assert!(!is_told());
     act.fleet.shutdown().await;
 }
+
+/// As while somebody tries an edit and takes it back.
+#[tokio::test]
+async fn what_a_silent_member_does_not_serve_is_told_again_when_it_is_asked_for_again() {
+    let mut act = Act::begin().await;
+    let misses = |act: &Act| {
+        let status = act.status();
+        let resources = status["syncResources"][0]["resources"].as_array().cloned();
+        let mut resources = resources.into_iter().flatten();
+        resources.any(|found| found["name"] == "gadgets")
+    };
+    act.asks_for(&["pods", "gadgets"]);
+    in_time("word of it", || async { misses(&act) }).await;
+    act.member.answers("/apis", 403);
+    act.asks_for(&["pods"]);
+    in_time("its end", || async { !misses(&act) }).await;
+    act.asks_for(&["pods", "gadgets"]);
+    in_time("word of it again", || async { misses(&act) }).await;
+    act.fleet.shutdown().await;
+}
