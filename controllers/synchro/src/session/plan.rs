@@ -150,12 +150,12 @@ impl Plan {
     }
 
     /// What has to do although the plan has no place for it: of each resource of which no version that is planned or kept has been listed one other that has,
-    /// the first in the member's order, or, where none has, one that has at least rows, as while it is listed anew. More would have no end: who puts another
-    /// version first each hour may let none of them be listed.
+    /// the first in the member's order, or, where none has, the one with most rows, as while it is listed anew: that is the one that is shown. More would have no
+    /// end: who puts another version first each hour may let none of them be listed.
     pub(crate) fn have_to_do<'a>(
         &'a self,
         listed: &BTreeSet<&'a GroupVersionResource>,
-        with_rows: &BTreeSet<&'a GroupVersionResource>,
+        with_rows: &[&'a GroupVersionResource],
     ) -> BTreeSet<GroupVersionResource> {
         let planned = self.types.iter().map(|planned| &planned.gvr);
         let stay = planned.chain(&self.kept.types);
@@ -166,7 +166,7 @@ impl Plan {
         let candidates = self
             .replaced_first(listed)
             .into_iter()
-            .chain(self.replaced_first(with_rows));
+            .chain(with_rows.iter().copied());
         for gvr in candidates {
             let resource = resource_of(gvr);
             if others.contains(&resource) && !shown.contains(&resource) && !self.keeps(gvr) {

@@ -1,5 +1,6 @@
 //! The streams of one cluster: started and stopped as the plan says, each a task of its own.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -212,10 +213,15 @@ impl Streams {
         listed.map(|stored| &stored.resource.gvr).collect()
     }
 
-    /// What had rows at the last look: the store shows no other version beside it before that has been listed.
-    fn with_rows(&self) -> BTreeSet<&GroupVersionResource> {
+    /// What had rows at the last look, most of them first: the store shows no other version beside it before that has been listed.
+    fn with_rows(&self) -> Vec<&GroupVersionResource> {
         let with_rows = self.stored.iter().filter(|stored| stored.objects > 0);
-        with_rows.map(|stored| &stored.resource.gvr).collect()
+        let mut with_rows = Vec::from_iter(with_rows);
+        with_rows.sort_by_key(|stored| Reverse(stored.objects));
+        with_rows
+            .iter()
+            .map(|stored| &stored.resource.gvr)
+            .collect()
     }
 
     /// The same when it is asked for something else. How much of that waits is not known before the member answers.
