@@ -41,7 +41,7 @@ pub struct Gates {
 /// What to sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// The types to keep a copy of, one version of each.
+    /// The types to keep a copy of, one version of each, in the order of their groups and names.
     pub(crate) types: Vec<ResourceType>,
     /// What was asked for and is not possible.
     pub(crate) missing: Vec<Missing>,
@@ -146,7 +146,15 @@ fn check_names(entry: &GroupResources) -> Result<(), InvalidSyncResources> {
 impl Plan {
     /// Whether what is stored of this type is left as it is.
     pub(crate) fn keeps(&self, gvr: &GroupVersionResource) -> bool {
-        self.kept.types.contains(gvr) || self.types.iter().any(|planned| planned.gvr == *gvr)
+        let is_planned = || self.planned(gvr).is_some_and(|planned| planned.gvr == *gvr);
+        self.kept.types.contains(gvr) || is_planned()
+    }
+
+    /// The version that is planned of this resource.
+    fn planned(&self, gvr: &GroupVersionResource) -> Option<&ResourceType> {
+        let order = |planned: &ResourceType| resource_of(&planned.gvr).cmp(&resource_of(gvr));
+        let place = self.types.binary_search_by(order).ok()?;
+        self.types.get(place)
     }
 
     /// What has to do although the plan has no place for it: of each resource of which no version that is planned or kept has been listed one other that has,
@@ -188,7 +196,7 @@ impl Plan {
 
     /// Whether a stream of this type, described like this, runs on.
     pub(crate) fn runs_on(&self, resource: &ResourceType) -> bool {
-        self.kept.types.contains(&resource.gvr) || self.types.contains(resource)
+        self.kept.types.contains(&resource.gvr) || self.planned(&resource.gvr) == Some(resource)
     }
 }
 

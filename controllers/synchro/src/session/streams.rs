@@ -146,8 +146,9 @@ impl Streams {
         self.stored = self.shared.sink.streams(self.cluster).await?;
         self.objects.are(&self.stored, begun);
         let stored = self.stored.iter().map(|state| &state.resource);
+        let gvrs: BTreeSet<_> = stored.clone().map(|stored| &stored.gvr).collect();
         for (runs, running) in &mut self.running {
-            running.stored = stored.clone().any(|stored| stored.gvr == runs.gvr);
+            running.stored = gvrs.contains(&runs.gvr);
         }
         let unstored = self.running.iter().filter(|(_, running)| !running.stored);
         let unstored = unstored.map(|(runs, _)| &**runs);

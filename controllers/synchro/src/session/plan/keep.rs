@@ -105,15 +105,16 @@ fn place(served: &Discovery, gvr: &GroupVersionResource) -> usize {
     place.unwrap_or(usize::MAX)
 }
 
-/// The version that was chosen in the place of this one, if it is none that is known.
+/// The version that was chosen in the place of this one, which is known, if it is none that is known.
 pub(super) fn replacing<'a>(
     chosen: &'a Chosen,
     known: &Known,
     gvr: &GroupVersionResource,
 ) -> Option<&'a GroupVersionResource> {
+    let another = chosen.version_of(gvr).filter(|another| *another != gvr)?;
     match chosen.is_one_of(&known.types, gvr) {
         true => None,
-        false => chosen.version_of(gvr),
+        false => Some(another),
     }
 }
 
