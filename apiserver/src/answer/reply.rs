@@ -10,13 +10,15 @@ use crate::answer::budget::{Allowance, Reservation};
 use crate::answer::document::Document;
 use crate::answer::gzip;
 use crate::answer::listing::ListStream;
-use crate::answer::outbox::Outbox;
+use crate::answer::outbox::{OUTBOX, Outbox};
 use crate::answer::rewrite::{Rewrite, Rewritten};
 use crate::answer::status::ApiError;
 use crate::request::negotiate::Notation;
 
 /// What a request and its answer may hold without a reservation: with 400 requests in flight these are 6 MiB.
 const SMALL: usize = 16 << 10;
+/// JSON of this length is small as YAML, too: two bytes, `1,`, become a line of 66 at most.
+const SHORT: usize = SMALL / 33;
 
 /// An answer before it is sent.
 pub(crate) struct Reply {
@@ -181,14 +183,22 @@ impl Reply {
         matches!(self.content, Content::Rewritten(_) | Content::List(_))
     }
 
-    /// What was made of what a client sent.
-    pub(crate) fn created(json: Vec<u8>, notation: Notation) -> Self {
-        let bytes = Rewrite::to(notation, false).whole(json);
-        Self::new(
-            StatusCode::CREATED,
-            notation.content_type(),
-            Content::Made(bytes.into()),
-        )
+    /// What was made of what a client sent. What may become long as YAML is rewritten while it is taken, when there is room for that.
+    pub(crate) async fn created(
+        json: Vec<u8>,
+        notation: Notation,
+        allowance: &Allowance,
+    ) -> Result<Self, ApiError> {
+        let mut reply = if notation == Notation::Json || json.len() <= SHORT {
+            let made = Content::Made(Rewrite::to(notation, false).whole(json).into());
+            Self::new(StatusCode::CREATED, notation.content_type(), made)
+        } else {
+            let mut held = allowance.reserve(json.len() + OUTBOX).await?;
+            let outbox = Outbox::out_of(&mut held, allowance.clone());
+            Self::object(json, (notation, false), held, outbox).await?
+        };
+        *reply.head.status_mut() = StatusCode::CREATED;
+        Ok(reply)
     }
 
     /// Adds a warning that kubectl shows to its user.
@@ -287,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_warning_cannot_break_out_of_its_header() {
-        let reply = Reply::created(Vec::new(), Notation::Json).warn("a \"b\" \\ c\r\nd é");
+        let reply = Reply::text(StatusCode::OK, String::new()).warn("a \"b\" \\ c\r\nd é");
         assert_eq!(
             reply.head.headers()[WARNING],
             r#"299 - "a \"b\" \\ c??d ?""#

@@ -85,7 +85,7 @@ impl Context {
             status,
         };
         let json = serde_json::to_vec(&answer).expect("its keys are texts");
-        Ok(Reply::created(json, written.notation))
+        Reply::created(json, written.notation, &asked.allowance).await
     }
 }
 

@@ -328,7 +328,7 @@ const NO_LIMITS: [(&str, &[&str]); 30] = [
     ("answer/outbox.rs", &["OUTBOX", "FOR_PIECES"]),
     ("answer/budget.rs", &["LOOK_AGAIN", "PAGE"]),
     ("answer/lines.rs", &["STEP"]),
-    ("answer/reply.rs", &["SMALL"]),
+    ("answer/reply.rs", &["SMALL", "SHORT"]),
     ("answer/status.rs", &["RETRY_AFTER_SECONDS"]),
     (
         "answer/listing.rs",

@@ -1,6 +1,7 @@
 //! What is held for clients: all of it is in the budget, and nobody waits for the budget who needs none of it.
 
 use super::*;
+use crate::answer::outbox::OUTBOX;
 
 const PODS: &str = "resources/api/v1/pods";
 const BUDGET: usize = 16 << 20;
@@ -123,6 +124,48 @@ async fn documents_reviews_and_health_do_not_wait_behind_lists() {
     assert!(began.elapsed() >= Duration::from_secs(10));
     drop(held);
     assert_eq!(server.get(PODS).await.code, 200);
+}
+
+/// Numbers on lines of their own, as far to the right as lines are in YAML.
+fn deep_review() -> String {
+    let (open, close) = ("[".repeat(30), "]".repeat(30));
+    let numbers = vec!["1"; 8000].join(",");
+    let spec = format!(r#","spec":{open}{numbers}{close}}}"#);
+    SELF_REVIEW.replace('}', &spec)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_review_becomes_yaml_in_pieces_that_are_in_the_budget() {
+    let server = server().await;
+    let review = format!("{BASE}/resources/apis/authentication.k8s.io/v1/selfsubjectreviews");
+    let request = Request::post(&review)
+        .header("authorization", "Bearer alice")
+        .header("accept", "application/yaml")
+        .body(deep_review())
+        .expect("a request");
+    let connection = server.app.connection(HOME, Vec::new());
+    let response = server.app.respond(request, &connection).await;
+    assert_eq!(response.status(), 201);
+    let most = (OUTBOX + (20 << 10)) as u64;
+    let (mut body, mut length) = (response.into_body(), 0);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.expect("no error").into_data().expect("data");
+        let held = server.app.counters().read().held_bytes;
+        let is_held = frame.len() as u64 <= held;
+        assert!(is_held && held <= most, "{held} of {}", frame.len());
+        length += frame.len();
+    }
+    assert!(length > 450_000, "{length}");
+    let held = hold_all(&server);
+    let headers = [
+        ("authorization", "Bearer alice"),
+        ("accept", "application/yaml"),
+    ];
+    for (posted, code) in [(SELF_REVIEW.to_owned(), 201), (deep_review(), 429)] {
+        let answer = server.send("POST", &review, &headers, posted).await;
+        assert_eq!(answer.code, code, "{}", answer.text());
+    }
+    drop(held);
 }
 
 fn large_config_map(value: &Value) -> Contents {
