@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use armadex_storage::{Catalog, ClusterEntry};
 use moka::future::Cache;
 use serde_json::Value;
 
+use crate::answer::aside::aside;
 use crate::answer::document::{Document, Written};
 
 /// Bytes of documents that are kept. The aggregated document of 100 types has about 30 KiB, so those of some hundred sets of types
@@ -20,6 +22,9 @@ use crate::answer::document::{Document, Written};
 const KEPT_BYTES: u64 = 16 << 20;
 /// Those of types that are gone are asked for no more.
 const KEPT_IDLE: Duration = Duration::from_secs(600);
+
+/// What is said of a type, as its tree, as a text and in the document's tag, takes as long as to go through so many bytes: some 10 µs.
+const A_TYPE: usize = 2 << 10;
 
 /// The documents that have been made.
 pub(super) struct Documents {
@@ -98,13 +103,14 @@ impl Documents {
         cluster: Option<&ClusterEntry>,
         path: String,
         written: Written,
-        make: impl FnOnce() -> Option<Value>,
+        make: impl FnOnce() -> Option<Value> + Send + 'static,
     ) -> Option<Arc<Document>> {
         let types = TypesOf {
             all: Arc::downgrade(&catalog.types),
             chosen: cluster.map(|entry| Arc::downgrade(&entry.resources)),
         };
-        self.get(Some(types), path, written, make).await
+        let size = catalog.types.len() * A_TYPE;
+        self.get(Some(types), path, written, (size, make)).await
     }
 
     /// A document about the server itself.
@@ -112,19 +118,20 @@ impl Documents {
         &self,
         path: &str,
         written: Written,
-        make: impl FnOnce() -> Value,
+        make: impl FnOnce() -> Value + Send + 'static,
     ) -> Option<Arc<Document>> {
-        self.get(None, path.to_owned(), written, || Some(make()))
+        let make = || Some(make());
+        self.get(None, path.to_owned(), written, (A_TYPE, make))
             .await
     }
 
-    /// Requests for the same document at the same time wait for one to make it.
+    /// Requests for the same document at the same time wait for one to make it, beside the threads that answer where it is long.
     async fn get(
         &self,
         types: Option<TypesOf>,
         path: String,
         written: Written,
-        make: impl FnOnce() -> Option<Value>,
+        (size, make): (usize, impl FnOnce() -> Option<Value> + Send + 'static),
     ) -> Option<Arc<Document>> {
         let key = Key {
             types,
@@ -132,9 +139,15 @@ impl Documents {
             content_type: written.content_type,
         };
         let making = async {
-            let value = make()?;
+            let made = aside(size, move || {
+                make().map(|value| Document::new(&value, written))
+            });
+            // What goes wrong there goes wrong here.
+            let made = made
+                .await
+                .unwrap_or_else(|failed| resume_unwind(failed.into_panic()))?;
             self.built.fetch_add(1, Ordering::Relaxed);
-            Some(Arc::new(Document::new(&value, written)))
+            Some(Arc::new(made))
         };
         self.kept.optionally_get_with(key, making).await
     }

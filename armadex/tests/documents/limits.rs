@@ -316,7 +316,7 @@ const NO_LIMITS: [(&str, &[&str]); 30] = [
     ("app/reviews/grants.rs", &["REVIEW_SEGMENTS"]),
     ("app/pools.rs", &["MANY_USERS"]),
     ("app/readiness.rs", &["KEPT", "PATIENCE", "ASKED_ANEW"]),
-    ("app/documents.rs", &["KEPT_BYTES", "KEPT_IDLE"]),
+    ("app/documents.rs", &["KEPT_BYTES", "KEPT_IDLE", "A_TYPE"]),
     (
         "printer/builtin/autoscaler.rs",
         &["DEFAULT_CPU_PERCENT", "SHOWN"],

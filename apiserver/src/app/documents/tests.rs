@@ -2,6 +2,7 @@ use armadex_storage::{Health, Search as _};
 use serde_json::json;
 
 use super::*;
+use crate::answer::aside::tests::HANDED_OVER;
 use crate::request::negotiate::Notation;
 use crate::testing::{Contents, Watched, resource};
 
@@ -17,7 +18,7 @@ async fn ask(
     written: Written,
 ) -> Arc<Document> {
     let number = documents.built();
-    let make = || Some(json!({"number": number}));
+    let make = move || Some(json!({"number": number}));
     let made = documents.of_view(catalog, cluster, path.to_owned(), written, make);
     made.await.expect("a document")
 }
@@ -55,6 +56,29 @@ async fn each_set_of_types_each_path_and_each_form_has_its_document() {
         assert!(!tags.contains(&made.tag), "{path}");
         tags.push(made.tag.clone());
         assert_eq!(documents.built(), tags.len() as u64);
+    }
+}
+
+/// A thousand types take ten milliseconds and more, which others would wait for.
+#[tokio::test]
+async fn a_document_of_many_types_is_made_beside_the_threads_that_answer() {
+    let catalog = |types: usize| {
+        let described = |number| {
+            let one = resource("", "v1", &format!("kinds{number}"), "Kind", true);
+            (one.gvr.clone(), Arc::new(one))
+        };
+        Catalog {
+            types: Arc::new((0..types).map(described).collect()),
+            ..Catalog::default()
+        }
+    };
+    for (types, handed_over) in [(10, 0), (1000, 1)] {
+        let (documents, catalog) = (Documents::default(), catalog(types));
+        let before = HANDED_OVER.get();
+        for _ in 0..2 {
+            ask(&documents, (&catalog, None), "/apis", JSON).await;
+        }
+        assert_eq!(HANDED_OVER.get() - before, handed_over, "{types}");
     }
 }
 
