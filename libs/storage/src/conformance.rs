@@ -13,6 +13,7 @@ pub mod lists;
 pub mod model;
 pub mod orders;
 pub mod selectors;
+pub mod streams;
 pub mod writes;
 
 pub use fixture::{Fixture, ObjectBuilder, RULES, Writer, object, resource};
@@ -80,18 +81,20 @@ macro_rules! conformance {
             writes::a_position_is_told_as_long_as_its_type_is_shown,
             writes::a_position_moves_without_changes,
             writes::a_replay_writes_nothing,
-            writes::a_stream_that_left_something_out_is_listed_by_whoever_opens_it_next,
             writes::a_stream_that_was_taken_over_is_fenced,
             writes::a_writer_of_a_cluster_that_left_is_told_so,
             writes::an_object_that_is_too_large_is_rejected_by_name,
             writes::keys_are_listed_page_by_page,
             writes::versions_are_listed_page_by_page,
             writes::other_rules_write_what_did_not_change,
-            writes::a_list_by_other_rules_that_finds_nothing_new_is_not_made_again,
             writes::many_writers_at_once_lose_nothing,
             writes::two_batches_of_one_stream_at_once_see_each_other,
             writes::revisions_have_no_gaps,
         }
+        $crate::stream_conformance!(async {
+            let fixture: Option<$crate::conformance::Fixture> = $open.await.into();
+            fixture.map(|fixture| (fixture.sink.clone(), Box::new(fixture) as _))
+        });
     };
     (@cases $open:expr; $($module:ident::$case:ident,)*) => {
         $(
@@ -102,6 +105,37 @@ macro_rules! conformance {
                     return;
                 };
                 $crate::conformance::$module::$case(&fixture).await;
+            }
+        )*
+    };
+}
+
+/// Makes a test of each case that needs the write side alone, which are a part of the suite: for a double of it. `$open` is a future of an `Option` of the
+/// [`Writes`](streams::Writes) of an empty store.
+#[macro_export]
+macro_rules! stream_conformance {
+    ($open:expr) => {
+        $crate::stream_conformance! { @cases $open;
+            a_list_by_other_rules_that_finds_nothing_new_is_not_made_again,
+            a_position_is_told_to_whoever_opens_the_stream_next,
+            a_stream_of_other_rules_is_listed_and_stored_once_more,
+            a_stream_that_left_something_out_is_listed_by_whoever_opens_it_next,
+            a_stream_with_rows_has_a_position,
+            a_type_that_was_closed_is_listed_by_whoever_opens_it_next,
+            keys_and_versions_come_in_pages,
+            what_a_batch_did_is_counted,
+            who_lost_a_stream_writes_nothing,
+        }
+    };
+    (@cases $open:expr; $($case:ident,)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                let writes: Option<$crate::conformance::streams::Writes> = $open.await;
+                let Some((sink, _guard)) = writes else {
+                    return;
+                };
+                $crate::conformance::streams::$case(&*sink).await;
             }
         )*
     };

@@ -28,6 +28,8 @@ pub(super) struct MemorySink {
 #[derive(Default)]
 pub(super) struct Stored {
     pub(super) rows: BTreeMap<ObjectKey, Object>,
+    /// By which each of them was made, and those that went.
+    made_by: BTreeMap<ObjectKey, Rules>,
     pub(super) position: Option<MemberPosition>,
     pub(super) epoch: i64,
     /// The type is kept: nobody is shown it before something is written.
@@ -40,7 +42,7 @@ pub(super) struct Stored {
     pub(super) others: u64,
     /// Looks at how many there are.
     pub(super) looks: usize,
-    /// By which the rows were made.
+    /// By which all of the rows were made.
     rules: Rules,
     /// Writes that were tried.
     pub(super) writes: usize,
@@ -115,6 +117,36 @@ impl Stored {
                 ..position
             }),
             None => (!self.rows.is_empty()).then(of_no_list),
+        }
+    }
+
+    /// One with the uid, the version and the rules that it has is left as it is.
+    fn put(&mut self, object: Object, rules: Rules) -> Written {
+        let mut written = Written::default();
+        let key = object.key.clone();
+        let former_rules = self.made_by.insert(key.clone(), rules);
+        match self.rows.get(&key) {
+            Some(former) if former.uid != object.uid => {
+                (written.added, written.deleted) = (1, 1);
+            }
+            Some(former) => {
+                let is_same = former.resource_version == object.resource_version
+                    && former_rules == Some(rules);
+                written.changed = u64::from(!is_same);
+                written.unchanged = u64::from(is_same);
+            }
+            None => written.added = 1,
+        }
+        self.rows.insert(key, object);
+        written
+    }
+
+    fn delete(&mut self, key: &ObjectKey) -> Written {
+        let was_there = self.rows.remove(key).is_some();
+        Written {
+            deleted: u64::from(was_there),
+            unchanged: u64::from(!was_there),
+            ..Written::default()
         }
     }
 
@@ -246,20 +278,10 @@ impl Sink for MemorySink {
             let kept = |change: &Change| Some(change.key()) != lost.as_ref();
             let mut written = Written::default();
             for change in batch.changes.into_iter().filter(kept) {
-                let was_there = match change {
-                    Change::Put(object) => {
-                        let uid = object.uid.clone();
-                        let earlier = stored.rows.insert(object.key.clone(), object);
-                        let is_same = earlier.as_ref().is_some_and(|earlier| earlier.uid == uid);
-                        written.changed += u64::from(is_same);
-                        written.added += u64::from(!is_same);
-                        written.deleted += u64::from(!is_same && earlier.is_some());
-                        continue;
-                    }
-                    Change::Delete(key) => stored.rows.remove(&key).is_some(),
+                written += match change {
+                    Change::Put(object) => stored.put(object, batch.rules),
+                    Change::Delete(key) => stored.delete(&key),
                 };
-                written.deleted += u64::from(was_there);
-                written.unchanged += u64::from(!was_there);
             }
             stored.hidden = false;
             stored.rules = match batch.whole {
@@ -478,4 +500,17 @@ impl Sink for Sinks {
             finished: true,
         })
     }
+}
+
+/// What the double promises as every store does.
+mod promises {
+    use armadex_storage::conformance::streams::Writes;
+
+    use super::*;
+
+    async fn empty() -> Option<Writes> {
+        Some((Arc::<MemorySink>::default(), Box::new(())))
+    }
+
+    armadex_storage::stream_conformance!(empty());
 }
