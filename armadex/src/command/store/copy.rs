@@ -1,6 +1,6 @@
 //! `armadex store copy`: moves a store to another database.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Stderr, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     )?;
     let to = named::location(&Named::TO, &flags.to, flags.to_password_file.as_deref())?;
     let mut teller = Teller::new();
-    let mut tell = |step| teller.tell(&step);
+    let mut tell = |step| teller.tell(&step, Instant::now());
     let copied = armadex_storage_sql::copy(&from, &to, &Pace::default(), &mut tell).await;
     teller.end();
     let copied = copied.with_context(|| format!("cannot copy {from} to {to}"))?;
@@ -68,39 +68,44 @@ const EVERY: Duration = Duration::from_secs(10);
 const OFTEN: Duration = Duration::from_millis(200);
 
 /// Tells how far a copy is, not too often.
-struct Teller {
-    /// Whether somebody watches, whose line is written over.
-    is_watched: bool,
+struct Teller<W> {
+    /// Where somebody watches, whose line is written over.
+    watched: Option<W>,
     last: Option<Instant>,
 }
 
-impl Teller {
+impl Teller<Stderr> {
     fn new() -> Self {
+        let stderr = std::io::stderr();
         Self {
-            is_watched: std::io::stderr().is_terminal(),
+            watched: stderr.is_terminal().then_some(stderr),
             last: None,
         }
     }
+}
 
-    fn tell(&mut self, step: &CopyStep) {
-        let pause = if self.is_watched { OFTEN } else { EVERY };
-        if self.last.is_some_and(|last| last.elapsed() < pause) {
+impl<W: Write> Teller<W> {
+    fn tell(&mut self, step: &CopyStep, now: Instant) {
+        let pause = match self.watched {
+            Some(_) => OFTEN,
+            None => EVERY,
+        };
+        if self.last.is_some_and(|last| now - last < pause) {
             return;
         }
-        self.last = Some(Instant::now());
+        self.last = Some(now);
         let words = words(step);
-        if self.is_watched {
+        match &mut self.watched {
             // A line that cannot be shown is nothing to give up for.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{words}");
-        } else {
-            tracing::info!("{words}");
+            Some(line) => drop(write!(line, "\r\x1b[K{words}")),
+            None => tracing::info!("{words}"),
         }
     }
 
     /// What comes next begins a line.
-    fn end(&self) {
-        if self.is_watched && self.last.is_some() {
-            let _ = writeln!(std::io::stderr());
+    fn end(&mut self) {
+        if let (Some(line), Some(_)) = (&mut self.watched, self.last) {
+            drop(writeln!(line));
         }
     }
 }
@@ -130,15 +135,36 @@ fn words(step: &CopyStep) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_step_is_told_in_a_line() {
-        let mut step = CopyStep::Rows {
+    fn rows(rows: u64) -> CopyStep {
+        CopyStep::Rows {
             table: "ver",
             number: 16,
             tables: 17,
             share: Some(0.626),
-            rows: 81_200,
+            rows,
+        }
+    }
+
+    #[test]
+    fn whoever_watches_sees_one_line_that_is_written_over_not_too_often() {
+        let mut teller = Teller {
+            watched: Some(Vec::new()),
+            last: None,
         };
+        teller.end();
+        let began = Instant::now();
+        for (milliseconds, number) in [(0, 1), (199, 2), (200, 3), (399, 4)] {
+            teller.tell(&rows(number), began + Duration::from_millis(milliseconds));
+        }
+        teller.end();
+        let shown = String::from_utf8(teller.watched.expect("a line"));
+        let line = |number| format!("\r\x1b[K{}", words(&rows(number)));
+        assert_eq!(shown.expect("text"), format!("{}{}\n", line(1), line(3)));
+    }
+
+    #[test]
+    fn a_step_is_told_in_a_line() {
+        let mut step = rows(81_200);
         assert_eq!(words(&step), "copied 81200 rows: ver 63 %, table 16 of 17");
         if let CopyStep::Rows { share, .. } = &mut step {
             *share = None;
