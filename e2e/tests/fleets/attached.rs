@@ -8,6 +8,9 @@ use armadex_e2e::equality::COLLECTED_KINDS;
 use armadex_e2e::scenario::{SOON, on_board, wait_until_absent, wait_until_equal};
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::{Harness, Options, armadex, bodies, wait_until};
+use rustix::process::Signal;
+
+use crate::demo::Demo;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clusters_that_run_already_are_attached_to_and_left_as_they_were() -> Result<()> {
@@ -20,6 +23,7 @@ async fn clusters_that_run_already_are_attached_to_and_left_as_they_were() -> Re
             place.path().to_owned(),
         ),
     };
+    is_shown(&clusters).await?;
     let fleet = Harness::start(Options {
         attach_to: Some(clusters),
         ..Options::default()
@@ -54,6 +58,15 @@ async fn fleet_of_somebody(place: &Path) -> Result<Harness> {
     std::fs::copy(fleet.host().kubeconfig(), place.join("host.kubeconfig"))?;
     std::fs::write(place.join("address"), "127.0.0.1\n")?;
     Ok(fleet)
+}
+
+/// As people look at them, until Ctrl-C.
+async fn is_shown(clusters: &Path) -> Result<()> {
+    let place = tempfile::tempdir()?;
+    let demo = Demo::attach(place.path(), clusters)?;
+    let said = demo.shows_rows().await?;
+    ensure!(said.contains(" rows of "), "{said}");
+    demo.stop(Signal::INT).await
 }
 
 async fn is_searched(fleet: &Harness) -> Result<()> {

@@ -34,16 +34,26 @@ async fn the_demo_runs_from_nothing_to_ctrl_c_whenever_that_comes() -> Result<()
 }
 
 /// A demo in a folder of its own.
-struct Demo {
+pub(crate) struct Demo {
     folder: Folder,
     child: Child,
 }
 
 impl Demo {
     fn start(place: &Path) -> Result<Self> {
+        Self::start_with(place, &[])
+    }
+
+    /// One of clusters that run already.
+    pub(crate) fn attach(place: &Path, clusters: &Path) -> Result<Self> {
+        let clusters = clusters.to_str().context("a path that is text")?;
+        Self::start_with(place, &["--attach", clusters])
+    }
+
+    fn start_with(place: &Path, arguments: &[&str]) -> Result<Self> {
         let folder = Folder::new(place.join("demo"))?;
         let said = File::create(place.join("said"))?;
-        let child = command(&folder, &["demo"])?
+        let child = command(&folder, &[&["demo"], arguments].concat())?
             .process_group(0)
             .stdout(said.try_clone()?)
             .stderr(said)
@@ -66,6 +76,16 @@ impl Demo {
         .with_context(|| self.said().unwrap_or_default())
     }
 
+    /// Waits until it shows rows; all that it said until then.
+    pub(crate) async fn shows_rows(&self) -> Result<String> {
+        wait_until("the demo shows rows", ROWS, || async {
+            Ok(self.said()?.contains("Ctrl-C stops everything."))
+        })
+        .await
+        .with_context(|| self.said().unwrap_or_default())?;
+        self.said()
+    }
+
     /// To all of its group, as a terminal does.
     async fn signal(&mut self, signal: Signal) -> Result<ExitStatus> {
         let pid = self.child.id().context("the demo has ended")?;
@@ -76,7 +96,7 @@ impl Demo {
     }
 
     /// Ends it as Ctrl-C does.
-    async fn stop(mut self, signal: Signal) -> Result<()> {
+    pub(crate) async fn stop(mut self, signal: Signal) -> Result<()> {
         let records = self.fleet();
         let status = self.signal(signal).await?;
         let said = self.said()?;
@@ -160,12 +180,7 @@ async fn nothing_is_left_of_one_that_is_killed(place: &Path) -> Result<()> {
 async fn members_join_and_leave(place: &Path) -> Result<()> {
     let demo = Demo::start(place)?;
     let folder = demo.folder.clone();
-    wait_until("the demo shows rows", ROWS, || async {
-        Ok(demo.said()?.contains("Ctrl-C stops everything."))
-    })
-    .await
-    .with_context(|| demo.said().unwrap_or_default())?;
-    let said = demo.said()?;
+    let said = demo.shows_rows().await?;
     for words in [
         "rows of member1",
         "rows of member2",
