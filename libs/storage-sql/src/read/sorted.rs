@@ -31,7 +31,7 @@ pub(crate) fn take(
 ) -> Option<Rank> {
     let mut top = Top::new(&plan.order, after, collector.reach());
     top.extend(all);
-    collector.extend(top.finish().into_iter().map(|(_, row)| row));
+    collector.extend(top.finish());
     None
 }
 
@@ -160,7 +160,7 @@ async fn fetch_page(
     let mut top = Top::new(&plan.order, after, collector.reach());
     let is_whole = fetch_all(reading, plan, bound, &mut top).await?;
     if is_whole {
-        collector.extend(top.finish().into_iter().map(|(_, row)| row));
+        collector.extend(top.finish());
     }
     Ok(is_whole)
 }

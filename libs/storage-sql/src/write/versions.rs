@@ -22,12 +22,7 @@ pub(crate) async fn delete_newest(
     // Pruning has been there.
     let buried: HashSet<i64> = buried.into_iter().collect();
     let of_buried = versions.iter().filter(|(rev, _)| buried.contains(rev));
-    keep_names(
-        connection,
-        head.pruned,
-        of_buried.map(|(_, nsid)| *nsid),
-    )
-    .await
+    keep_names(connection, head.pruned, of_buried.map(|(_, nsid)| *nsid)).await
 }
 
 /// Namespaces are known by their names for as long as a history may have something of them up to a revision.

@@ -15,7 +15,7 @@ use crate::read::fetch::Only;
 use crate::read::named::placed;
 use crate::read::place::Located;
 use crate::read::places::Point;
-use crate::read::plan::order::Rank;
+use crate::read::plan::order::{Key, Rank, key_of};
 use crate::read::plan::{Plan, TypePlan, page_order};
 use crate::read::reading::{Reading, Tuning};
 use crate::read::tested::tested;
@@ -26,7 +26,7 @@ use crate::sql::statement::Param;
 
 /// What is known of one type: its first rows, and how far they are all of them.
 struct Known {
-    rows: Vec<(Rank, Located)>,
+    rows: Vec<Located>,
     /// Rows after this place are not known; `None` if there are none.
     until: Option<Rank>,
 }
@@ -41,25 +41,23 @@ pub(crate) async fn page(
     after: Option<&Rank>,
     wanted: usize,
 ) -> Result<Option<(Vec<Located>, Option<Rank>)>, StoreError> {
-    let mut rows: Vec<(Rank, Located)> = Vec::new();
+    let mut top = Top::new(&plan.order, after, wanted);
     let mut until: Option<Rank> = None;
     for planned in &plan.types {
         let Some(known) = first_rows(reading, plan, planned, column, after, wanted).await? else {
             return Ok(None);
         };
-        rows.extend(known.rows);
+        top.extend(known.rows);
         until = match (until, known.until) {
             (Some(a), Some(b)) if b.compare(&a, &plan.order) == Ordering::Greater => Some(a),
             (one, None) => one,
             (_, other) => other,
         };
     }
-    rows.sort_by(|(a, _), (b, _)| a.compare(b, &plan.order));
+    let mut rows = top.finish();
     if let Some(until) = &until {
-        rows.retain(|(rank, _)| rank.compare(until, &plan.order) != Ordering::Greater);
+        rows.retain(|row| !until.is_before(row, &plan.order));
     }
-    rows.truncate(wanted);
-    let rows = rows.into_iter().map(|(_, row)| row).collect();
     Ok(Some((rows, until)))
 }
 
@@ -77,6 +75,7 @@ async fn first_rows(
         // What cannot be walked has to be sorted.
         Err(_) => reading.tuning.most_sorted,
     };
+    let first = plan.order[0].field;
     let mut values = Values::new(plan, planned, column, after, wanted);
     let mut top = Top::new(&plan.order, after, wanted);
     loop {
@@ -84,7 +83,7 @@ async fn first_rows(
         if values.is_over {
             return Ok(Some(Known::all(top)));
         }
-        let is_full = top.count(|rank| !values.is_open(&rank.keys[0])) >= wanted;
+        let is_full = top.count(|row| !values.is_open(key_of(row, first))) >= wanted;
         if let Some(passed) = values.passed.take_if(|_| is_full || reading.is_spent()) {
             return Ok(Some(Known::up_to(end_of(plan, planned, passed), top)));
         }
@@ -94,7 +93,7 @@ async fn first_rows(
         if !column.0.is_indexed() {
             return Ok(None);
         }
-        top.retain(|rank| rank.keys[0] != value);
+        top.retain(|row| key_of(row, first) != Key::from(&value));
         let missing = wanted.saturating_sub(top.count(|_| true));
         reading.begin_ties();
         let (rows, until) = walk(reading, plan, planned, (&value, after), missing).await?;
@@ -197,8 +196,9 @@ impl<'a> Values<'a> {
     }
 
     /// Whether more objects of a value may follow.
-    fn is_open(&self, value: &SortValue) -> bool {
-        self.open.as_ref().is_some_and(|(open, _)| open == value)
+    fn is_open(&self, value: Key<'_>) -> bool {
+        let open = self.open.as_ref();
+        open.is_some_and(|(open, _)| Key::from(open) == value)
     }
 
     /// Leaves out what is left of the open value, if so many objects of it were read.
