@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
-use tokio::task::JoinError;
+use tokio::task::block_in_place;
 
 /// Bytes that are looked at in a fraction of a millisecond: to hand less to another thread takes as long as to do it.
 const SMALL: usize = 64 << 10;
@@ -14,24 +15,27 @@ static CORES: LazyLock<Semaphore> = LazyLock::new(|| {
     Semaphore::new(cores.map_or(1, std::num::NonZero::get))
 });
 
-/// Does what goes through so many bytes where it keeps nobody waiting.
-pub(crate) async fn aside<T: Send + 'static>(
-    bytes: usize,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, JoinError> {
+/// Does what goes through so many bytes where it keeps nobody waiting: other threads take over what this one has to do. Once begun it goes to its end and
+/// is there, whether or not who asked for it has left: it would be begun anew for the next one.
+pub(crate) async fn aside<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     if bytes <= SMALL {
-        return Ok(work());
+        return work();
     }
     #[cfg(test)]
     tests::HANDED_OVER.with(|handed_over| handed_over.set(handed_over.get() + 1));
     let _core = CORES.acquire().await;
-    tokio::task::spawn_blocking(work).await
+    match Handle::current().runtime_flavor() {
+        // There is no other thread.
+        RuntimeFlavor::CurrentThread => work(),
+        _ => block_in_place(work),
+    }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use std::cell::Cell;
-    use std::thread;
+    use std::sync::mpsc;
+    use std::time::Duration;
 
     use super::*;
 
@@ -40,12 +44,17 @@ pub(crate) mod tests {
         pub(crate) static HANDED_OVER: Cell<usize> = const { Cell::new(0) };
     }
 
-    #[tokio::test]
-    async fn what_is_long_is_done_in_another_thread() {
-        let here = thread::current().id();
-        for (bytes, is_here) in [(0, true), (SMALL, true), (SMALL + 1, false)] {
-            let done = aside(bytes, || thread::current().id()).await;
-            assert_eq!(done.expect("no panic") == here, is_here, "{bytes}");
-        }
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn what_is_long_keeps_nobody_waiting() {
+        let worker = tokio::spawn(async {
+            let (tells, told) = mpsc::channel();
+            tokio::spawn(async move { tells.send(()).expect("it is waited for") });
+            aside(SMALL + 1, move || {
+                told.recv_timeout(Duration::from_secs(60))
+            })
+            .await
+        });
+        let told = worker.await.expect("no panic");
+        told.expect("the thread had another task");
     }
 }

@@ -74,7 +74,7 @@ impl Context {
         path: &str,
         asked: &Asked<'_>,
         written: Written,
-        make: impl FnOnce() -> Value + Send + 'static,
+        make: impl FnOnce() -> Value,
     ) -> Result<Reply, ApiError> {
         let document = self.documents.own(path, written, make).await;
         let document = document.ok_or_else(ApiError::no_such_path)?;
@@ -84,9 +84,9 @@ impl Context {
     /// `/version` below a view.
     pub(super) async fn version(&self, seen: &Seen, asked: &Asked<'_>) -> Result<Reply, ApiError> {
         let version = self.version_of(seen);
+        let make = || Some(discovery::info(&version));
         // A member's version is not among its types.
         let path = format!("/version of {version}");
-        let make = move |_: &Seen| Some(discovery::info(&version));
         self.below(seen, path, asked, asked.plain()?, make).await
     }
 
@@ -99,11 +99,11 @@ impl Context {
         let path = "/api".to_owned();
         match asked.discovery()? {
             Discovery::Legacy => {
-                let make = |_: &Seen| Some(discovery::core_versions());
+                let make = || Some(discovery::core_versions());
                 self.below(seen, path, asked, asked.plain()?, make).await
             }
             Discovery::Aggregated => {
-                let make = |seen: &Seen| Some(discovery::aggregated_core(&seen.types()));
+                let make = || Some(discovery::aggregated_core(&seen.types()));
                 self.below(seen, path, asked, asked.aggregated(), make)
                     .await
             }
@@ -115,11 +115,11 @@ impl Context {
         let path = "/apis".to_owned();
         match asked.discovery()? {
             Discovery::Legacy => {
-                let make = |seen: &Seen| Some(discovery::group_list(&seen.types()));
+                let make = || Some(discovery::group_list(&seen.types()));
                 self.below(seen, path, asked, asked.plain()?, make).await
             }
             Discovery::Aggregated => {
-                let make = |seen: &Seen| Some(discovery::aggregated_groups(&seen.types()));
+                let make = || Some(discovery::aggregated_groups(&seen.types()));
                 self.below(seen, path, asked, asked.aggregated(), make)
                     .await
             }
@@ -133,9 +133,8 @@ impl Context {
         name: &str,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
+        let make = || discovery::group(&seen.types(), name);
         let path = format!("/apis/{name}");
-        let name = name.to_owned();
-        let make = move |seen: &Seen| discovery::group(&seen.types(), &name);
         self.below(seen, path, asked, asked.plain()?, make).await
     }
 
@@ -146,9 +145,8 @@ impl Context {
         (group, version): (&str, &str),
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
+        let make = || discovery::resources(&seen.types(), group, version);
         let path = format!("/apis/{group}/{version}");
-        let (group, version) = (group.to_owned(), version.to_owned());
-        let make = move |seen: &Seen| discovery::resources(&seen.types(), &group, &version);
         self.below(seen, path, asked, asked.plain()?, make).await
     }
 
@@ -158,10 +156,8 @@ impl Context {
         path: String,
         asked: &Asked<'_>,
         written: Written,
-        make: impl FnOnce(&Seen) -> Option<Value> + Send + 'static,
+        make: impl FnOnce() -> Option<Value>,
     ) -> Result<Reply, ApiError> {
-        let view = seen.clone();
-        let make = move || make(&view);
         let document = self
             .documents
             .of_view(&seen.catalog, seen.entry(), path, written, make)

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -103,7 +102,7 @@ impl Documents {
         cluster: Option<&ClusterEntry>,
         path: String,
         written: Written,
-        make: impl FnOnce() -> Option<Value> + Send + 'static,
+        make: impl FnOnce() -> Option<Value>,
     ) -> Option<Arc<Document>> {
         let types = TypesOf {
             all: Arc::downgrade(&catalog.types),
@@ -118,20 +117,20 @@ impl Documents {
         &self,
         path: &str,
         written: Written,
-        make: impl FnOnce() -> Value + Send + 'static,
+        make: impl FnOnce() -> Value,
     ) -> Option<Arc<Document>> {
         let make = || Some(make());
         self.get(None, path.to_owned(), written, (A_TYPE, make))
             .await
     }
 
-    /// Requests for the same document at the same time wait for one to make it, beside the threads that answer where it is long.
+    /// Requests for the same document at the same time wait for one to make it. It is kept also where that one leaves: nothing is waited for once it is begun.
     async fn get(
         &self,
         types: Option<TypesOf>,
         path: String,
         written: Written,
-        (size, make): (usize, impl FnOnce() -> Option<Value> + Send + 'static),
+        (size, make): (usize, impl FnOnce() -> Option<Value>),
     ) -> Option<Arc<Document>> {
         let key = Key {
             types,
@@ -139,13 +138,8 @@ impl Documents {
             content_type: written.content_type,
         };
         let making = async {
-            let made = aside(size, move || {
-                make().map(|value| Document::new(&value, written))
-            });
-            // What goes wrong there goes wrong here.
-            let made = made
-                .await
-                .unwrap_or_else(|failed| resume_unwind(failed.into_panic()))?;
+            let document = || make().map(|value| Document::new(&value, written));
+            let made = aside(size, document).await?;
             self.built.fetch_add(1, Ordering::Relaxed);
             Some(Arc::new(made))
         };

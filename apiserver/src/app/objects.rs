@@ -234,7 +234,7 @@ fn is_at_least(version: &str, asked: u64) -> bool {
 /// An object as it is answered. As a Table one of 2 MiB takes some milliseconds.
 async fn encoded(found: Found, resource: ResourceType, shape: Shape) -> Result<Vec<u8>, ApiError> {
     let stored = found.body.len();
-    let encode = move || {
+    let encode = || {
         let mut json = Vec::with_capacity(stored + AROUND_OBJECT);
         let listed = Listed::one(resource, shape);
         Encoder::new(&listed, shape).object(&mut json, &found)?;
@@ -242,14 +242,11 @@ async fn encoded(found: Found, resource: ResourceType, shape: Shape) -> Result<V
         json.shrink_to_fit();
         Ok::<_, Damaged>(json)
     };
-    let failed = |error: &dyn std::error::Error| {
+    let failed = |error: &Damaged| {
         tracing::error!(error = %chain(error), "an object cannot be served");
         ApiError::internal()
     };
-    let encoded = aside(stored, encode)
-        .await
-        .map_err(|error| failed(&error))?;
-    encoded.map_err(|error| failed(&error))
+    aside(stored, encode).await.map_err(|error| failed(&error))
 }
 
 fn is_secrets(gvr: &GroupVersionResource) -> bool {

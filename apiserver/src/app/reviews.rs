@@ -85,6 +85,9 @@ impl Context {
             status,
         };
         let json = serde_json::to_vec(&answer).expect("its keys are texts");
+        // Room may have to be waited for.
+        drop(answer);
+        drop(spec);
         Reply::created(json, written.notation, &asked.allowance).await
     }
 }

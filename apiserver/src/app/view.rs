@@ -13,7 +13,6 @@ use crate::discovery::Types;
 use crate::request::target::View;
 
 /// What a view is, once the catalog has been asked.
-#[derive(Clone)]
 pub(super) struct Seen {
     pub(super) catalog: Arc<Catalog>,
     /// The cluster of a cluster's view.
