@@ -1,11 +1,9 @@
 //! When a dictionary is trained, and for which type: what one process knows of it.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-use armadex_storage::TypeId;
 
 use crate::form::dictionaries::{numbers_of, type_of};
 use crate::options::Training;
@@ -154,13 +152,12 @@ impl Schedule {
         state.waiting.clear();
     }
 
-    /// These are dropped, and have numbers that no others get.
-    pub(crate) fn forget(&self, dropped: &[TypeId]) {
+    /// Forgets all types but these: those that are dropped have numbers that no others get.
+    pub(crate) fn retain(&self, there: &HashSet<i64>) {
         let mut state = self.state();
-        for resource in dropped {
-            state.tried.remove(&resource.0);
-            state.failures.remove(&resource.0);
-        }
+        let is_there = |resource: &i32| there.contains(&i64::from(*resource));
+        state.tried.retain(|resource, _| is_there(resource));
+        state.failures.retain(|resource, _| is_there(resource));
     }
 
     /// What was chosen, if anything was, was tried, whatever came of it: it counts as large as it is.

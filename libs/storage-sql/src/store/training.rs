@@ -84,7 +84,7 @@ impl SqlStore {
         let is_dropped = |resource: &TypeId| !there.contains(&i64::from(resource.0));
         let dropped: Vec<TypeId> = known.into_iter().filter(is_dropped).collect();
         self.families.forget(&dropped);
-        self.schedule.forget(&dropped);
+        self.schedule.retain(&there);
         Ok(())
     }
 
