@@ -4,8 +4,9 @@
 use armadex_storage::StoreError;
 
 use crate::backend::error::collided;
-use crate::backend::{Connection, head_row, schema};
+use crate::backend::{Connection, head_row, rows, schema};
 use crate::sql::head::{self, HeadRow};
+use crate::sql::history;
 use crate::sql::object::{self, ObjectRow, OldRow, Operation, VersionRow};
 use crate::write::diff::Effect;
 use crate::write::label_keys::{LabelKeys, Unposted};
@@ -41,7 +42,11 @@ pub(crate) async fn publish(
     let (dialect, connection) = (session.dialect, &mut *session.connection);
     // Where something older is still kept, it is found by the versions that superseded it: those stay until the purge has walked them. Where types may have
     // histories the purge alone knows of which.
-    let has_histories = head.serves >= schema::serves_with_history(dialect);
+    let may_have_histories = head.serves >= schema::serves_with_history(dialect);
+    let has_histories = may_have_histories
+        && !rows(connection, history::types(), history::decode)
+            .await?
+            .is_empty();
     if session.watch_window.is_zero() && !has_histories && head.history == last - count {
         table.forget_superseded();
         connection

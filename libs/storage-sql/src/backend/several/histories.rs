@@ -155,6 +155,29 @@ async fn a_history_that_is_not_asked_for_any_more_goes_at_once() {
     }
 }
 
+/// A process that keeps nothing of what it supersedes leaves to a history what that has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_without_a_watch_window_leaves_the_histories_of_others() {
+    for place in Place::of_each_kind() {
+        let store = place.store_with(&options(&["pods"])).await;
+        fixture_of(&store).pods_of("m").await;
+        fixture_of(&store).purge(10).await;
+        let windowless = Options {
+            watch_window: Duration::ZERO,
+            ..Options::default()
+        };
+        let other = place.store_with(&windowless).await;
+        let fixture = fixture_of(&other);
+        let pods = fixture.pods_of("m").await;
+        for version in 1..=3 {
+            put(&fixture, &pods, "a", version).await;
+        }
+        assert_eq!(versions(&store).await, [1, 2, 3]);
+        other.shutdown().await;
+        store.shutdown().await;
+    }
+}
+
 /// One history is begun while another one ends; what the pod superseded last leads to what its history still has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_history_ends_beside_another_and_leaves_nothing() {
