@@ -81,17 +81,16 @@ pub(crate) fn advance(count: i64) -> Statement {
 }
 
 /// Notes that nothing superseded is left up to `pruned`, but for histories, and up to `history` nothing at all, if the head is still what was read. Takes effect of one row
-/// then, and of none where another has pruned, or changed the catalogue: whoever makes something anew does, and counts on the log as it was.
+/// then, and of none where another has pruned.
 pub(crate) fn set_pruned(from: &HeadRow, pruned: i64, history: i64) -> Statement {
     Statement::fixed(
         "head.set_pruned",
-        "UPDATE head SET pruned = ?, history = ? WHERE id = 1 AND pruned = ? AND history = ? AND catalog = ?",
+        "UPDATE head SET pruned = ?, history = ? WHERE id = 1 AND pruned = ? AND history = ?",
         [
             pruned.into(),
             history.into(),
             from.pruned.into(),
             from.history.into(),
-            from.catalog.into(),
         ],
     )
 }

@@ -9,30 +9,50 @@ use crate::sql::{namespace, object};
 
 /// Takes the newest versions of objects that go away as if they had never been: at once where what they superseded is gone. Others give their
 /// place in the log to tombstones, by which pruning finds what they superseded: that may be any number of versions for each. They are given by revision
-/// and namespace.
+/// and namespace; done again for the same ones it does what is left to do.
 pub(crate) async fn delete_newest(
     connection: &mut dyn Connection,
     versions: &[(i64, i64)],
-) -> Result<(), StoreError> {
+) -> Result<Unseen, StoreError> {
     let head = head_row::read(connection).await?;
     let revs = versions.iter().map(|(rev, _)| *rev);
     let (past, ahead): (Vec<i64>, Vec<i64>) = revs.partition(|rev| *rev <= head.pruned);
     bury(connection, &ahead).await?;
     let buried = remove(connection, head.history, past).await?;
-    // Pruning has been there.
     let buried: HashSet<i64> = buried.into_iter().collect();
     let of_buried = versions.iter().filter(|(rev, _)| buried.contains(rev));
-    keep_names(connection, head.pruned, of_buried.map(|(_, nsid)| *nsid)).await
+    Ok(Unseen {
+        last: head.pruned,
+        namespaces: of_buried.map(|(_, nsid)| *nsid).collect(),
+    })
+}
+
+/// Namespaces of tombstones that pruning does not come by any more.
+#[must_use = "their names would go with the watch window"]
+pub(crate) struct Unseen {
+    /// No such tombstone is later.
+    last: i64,
+    namespaces: BTreeSet<i64>,
+}
+
+impl Unseen {
+    /// Keeps their names for as long as a history has the tombstones.
+    pub(crate) async fn keep_names(
+        self,
+        connection: &mut dyn Connection,
+    ) -> Result<(), StoreError> {
+        keep_names(connection, self.last, self.namespaces).await
+    }
 }
 
 /// Namespaces are known by their names for as long as a history may have something of them up to a revision.
 pub(crate) async fn keep_names(
     connection: &mut dyn Connection,
     last: i64,
-    namespaces: impl Iterator<Item = i64>,
+    namespaces: impl IntoIterator<Item = i64>,
 ) -> Result<(), StoreError> {
     // In their order, each once.
-    let ids: BTreeSet<i64> = namespaces.collect();
+    let ids: BTreeSet<i64> = namespaces.into_iter().collect();
     let ids: Vec<i64> = ids.into_iter().collect();
     let dialect = connection.dialect();
     for part in ids.chunks(dialect.most_values()) {

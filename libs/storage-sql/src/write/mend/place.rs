@@ -8,10 +8,10 @@ use armadex_storage::StoreError;
 use super::rows::{LOOK, count_types, fence, mend_stream};
 use super::step::{PlaceMending, Step};
 use crate::backend::error::broken;
-use crate::backend::{Connection, row, rows};
+use crate::backend::{Connection, head_row, row, rows};
 use crate::form::term::{TermHasher, TermSet};
 use crate::sql::counter::{self, CounterKey};
-use crate::sql::head;
+use crate::sql::head::{self, HeadRow};
 use crate::sql::mend::{self, PlacedRow};
 use crate::sql::namespace::{self, NamespaceRow};
 use crate::sql::object;
@@ -19,7 +19,7 @@ use crate::sql::post::{self, RunKey};
 use crate::write::index::IndexChange;
 use crate::write::session::Session;
 use crate::write::unposting::is_unposting;
-use crate::write::versions;
+use crate::write::versions::{self, Unseen};
 
 pub(super) async fn mend_place(
     session: &mut Session<'_>,
@@ -41,14 +41,12 @@ pub(super) async fn mend_place(
         damaged,
         entries,
     } = scan(session, place, &rules).await?;
-    delete(session.connection, &damaged).await?;
+    let removed = Removed::of(session.connection, place.nsid, &damaged).await?;
     write_runs(session, place, entries).await?;
     if let Some(name) = name {
         count(session, place, name, objects).await?;
     }
-    if !damaged.is_empty() {
-        delete_versions(session.connection, place, &damaged).await?;
-    }
+    removed.settle(session.connection).await?;
     Ok(Step {
         removed: damaged.len() as u64,
         next: None,
@@ -126,24 +124,50 @@ async fn scan(
     }
 }
 
-async fn delete(connection: &mut dyn Connection, damaged: &[PlacedRow]) -> Result<(), StoreError> {
-    let ids: Vec<i64> = damaged.iter().map(|row| row.id).collect();
-    let dialect = connection.dialect();
-    for part in ids.chunks(dialect.most_values()) {
-        connection.execute(object::delete(dialect, part)).await?;
-    }
-    Ok(())
+/// Objects that were damaged, and have been removed.
+struct Removed {
+    /// Revisions and namespaces of their newest versions.
+    newest: Vec<(i64, i64)>,
+    /// What the head was by then.
+    head: HeadRow,
+    unseen: Unseen,
 }
 
-/// The last thing of a step: it holds the head, up to which nothing is pruned meanwhile.
-async fn delete_versions(
-    connection: &mut dyn Connection,
-    place: &PlaceMending,
-    damaged: &[PlacedRow],
-) -> Result<(), StoreError> {
-    let newest: Vec<_> = damaged.iter().map(|row| (row.rev, place.nsid)).collect();
-    connection.execute(head::advance(0)).await?;
-    versions::delete_newest(connection, &newest).await
+impl Removed {
+    async fn of(
+        connection: &mut dyn Connection,
+        nsid: i64,
+        damaged: &[PlacedRow],
+    ) -> Result<Self, StoreError> {
+        let head = head_row::read(connection).await?;
+        let newest: Vec<_> = damaged.iter().map(|row| (row.rev, nsid)).collect();
+        let ids: Vec<i64> = damaged.iter().map(|row| row.id).collect();
+        let dialect = connection.dialect();
+        for part in ids.chunks(dialect.most_values()) {
+            connection.execute(object::delete(dialect, part)).await?;
+        }
+        let unseen = versions::delete_newest(connection, &newest).await?;
+        Ok(Self {
+            newest,
+            head,
+            unseen,
+        })
+    }
+
+    /// The last thing of a step: from here on nobody prunes, and where somebody has he may have passed by a tombstone that he did not see.
+    async fn settle(self, connection: &mut dyn Connection) -> Result<(), StoreError> {
+        if self.newest.is_empty() {
+            return Ok(());
+        }
+        self.unseen.keep_names(connection).await?;
+        connection.execute(head::advance(0)).await?;
+        let now = head_row::read(connection).await?;
+        if (now.pruned, now.history) != (self.head.pruned, self.head.history) {
+            let unseen = versions::delete_newest(connection, &self.newest).await?;
+            unseen.keep_names(connection).await?;
+        }
+        Ok(())
+    }
 }
 
 /// Writes all runs anew, and drops those that nothing is in any more.
@@ -237,4 +261,67 @@ async fn count(
     // Types are counted by the streams, of which this one may have been missing.
     mend_stream(session, place.cluster(), place.resource).await?;
     count_types(session.connection, place.nsid).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use armadex_databases::{Database, Engine};
+    use armadex_storage::conformance::{Fixture, object};
+
+    use super::*;
+    use crate::sql::statement::Statement;
+    use crate::{Location, Options, SqlStore, open_with};
+
+    async fn open(location: &Location) -> Arc<SqlStore> {
+        let store = open_with(location, &Options::default()).await;
+        Arc::new(store.expect("a store"))
+    }
+
+    async fn number(connection: &mut dyn Connection, sql: &'static str) -> i64 {
+        let found = row(connection, Statement::fixed("test", sql, []), |row| {
+            row.int(0)
+        })
+        .await;
+        found.expect("an answer").expect("a row")
+    }
+
+    /// Whoever prunes meanwhile does not see what is buried by a step that is not committed.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_pruning_passed_by_while_a_place_was_made_anew_leaves_no_tombstone() {
+        for engine in [Engine::Postgres, Engine::Mysql] {
+            let Some(database) = Database::for_test(engine).expect("a server") else {
+                continue;
+            };
+            let location = database.patient_url().parse().expect("a location");
+            let (prunes, mends) = (open(&location).await, open(&location).await);
+            let fixture = Fixture::of(&prunes);
+            let pods = fixture.pods_of("member1").await;
+            fixture.put(&pods, [object("ns", "a")]).await;
+            fixture.purge(10).await;
+            let mut time = mends.database.write().await.expect("a transaction");
+            let passes = Statement::fixed("test", "UPDATE lease SET clock = clock + 999999999", []);
+            time.execute(passes).await.expect("passed");
+            time.commit().await.expect("committed");
+
+            let mut step = mends.database.write().await.expect("a transaction");
+            let nsid = number(&mut *step, "SELECT nsid FROM ns").await;
+            let page = mend::objects(step.dialect(), (pods.stream.resource.0, nsid), "", LOOK);
+            let damaged = rows(&mut *step, page, mend::decode_object).await;
+            let damaged = damaged.expect("objects");
+            assert_eq!(damaged.len(), 1);
+            let removed = Removed::of(&mut *step, nsid, &damaged).await;
+            fixture.purge(10).await;
+            let removed = removed.expect("removed");
+            removed.settle(&mut *step).await.expect("settled");
+            assert_eq!(number(&mut *step, "SELECT pruned FROM head").await, 1);
+            step.commit().await.expect("committed");
+
+            let mut reader = mends.database.write().await.expect("a transaction");
+            let left = number(&mut *reader, "SELECT COUNT(*) FROM ver").await;
+            assert_eq!(left, 0, "{engine:?}");
+            reader.rollback().await.expect("ended");
+        }
+    }
 }

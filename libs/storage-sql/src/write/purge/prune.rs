@@ -13,7 +13,7 @@ use tracing::warn;
 use super::histories;
 use super::notes::{self, Kept, Notes, Part, milliseconds};
 use crate::backend::error::collided;
-use crate::backend::{head_row, row, rows};
+use crate::backend::{Connection, head_row, row, rows};
 use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, LogRow};
 use crate::sql::{catalog, milestone};
@@ -71,7 +71,7 @@ pub(super) async fn prune(
     let kept = watch.log.iter();
     let kept = kept.filter(|row| row.is_deletion() && histories.has(row.resource));
     versions::keep_names(connection, watch.walked, kept.map(|row| row.nsid)).await?;
-    match history {
+    match &history {
         None => versions::delete(connection, &past_of(&watch.log, &histories)).await?,
         Some(walk) => {
             let gone = past_of(&watch.log, &histories);
@@ -80,13 +80,33 @@ pub(super) async fn prune(
             versions::delete(connection, &past_of(&walk.log, &Histories::default())).await?;
         }
     }
+    take_head(connection, &head, std::iter::once(&watch).chain(&history)).await?;
     let pruned = head::set_pruned(&head, watch.walked, walked);
     if connection.execute(pruned).await? == 0 {
-        return Err(collided(
-            "something of the store was made anew while its past was pruned",
-        ));
+        return Err(collided("the log was begun anew while it was pruned"));
     }
     Ok(Pruned::Some { is_all })
+}
+
+/// The last thing of a step, for every writer waits for it: from here on nothing is made anew. What has been, which counts as a change of the catalogue, may have left tombstones
+/// where the log was walked.
+async fn take_head(
+    connection: &mut dyn Connection,
+    before: &HeadRow,
+    walks: impl Iterator<Item = &Walk>,
+) -> Result<(), StoreError> {
+    connection.execute(head::advance(0)).await?;
+    if head_row::read(connection).await?.catalog == before.catalog {
+        return Ok(());
+    }
+    for walk in walks {
+        if !walk.is_unchanged(connection).await? {
+            return Err(collided(
+                "damaged objects were removed while their past was pruned",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Up to where nobody follows changes any more.
@@ -128,6 +148,8 @@ async fn kept_until(
 /// A stretch of the log.
 struct Walk {
     log: Vec<LogRow>,
+    /// After where.
+    from: i64,
     /// Up to where.
     walked: i64,
 }
@@ -145,6 +167,7 @@ impl Walk {
         if step <= from {
             return Ok(Self {
                 log: vec![],
+                from,
                 walked: from,
             });
         }
@@ -154,7 +177,19 @@ impl Walk {
             Some(last) if log.len() == limit as usize => last.rev,
             _ => step,
         };
-        Ok(Self { log, walked })
+        Ok(Self { log, from, walked })
+    }
+
+    /// Whether what is left of the log is as it was read.
+    async fn is_unchanged(&self, connection: &mut dyn Connection) -> Result<bool, StoreError> {
+        let most = u32::try_from(self.log.len()).unwrap_or(u32::MAX);
+        let left = object::log(self.from, self.walked, most);
+        let left = rows(connection, left, object::decode_log).await?;
+        let is_known = |row: &LogRow| {
+            let found = self.log.binary_search_by_key(&row.rev, |read| read.rev);
+            found.is_ok_and(|at| self.log[at] == *row)
+        };
+        Ok(left.iter().all(is_known))
     }
 }
 

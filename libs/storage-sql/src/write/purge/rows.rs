@@ -17,7 +17,7 @@ use crate::write::counters::{self, CounterDelta};
 use crate::write::index::IndexChange;
 use crate::write::session::Session;
 use crate::write::terms::terms_up_to;
-use crate::write::versions;
+use crate::write::versions::{self, Unseen};
 
 /// How many times as many terms are read of whole namespaces: most lead to several of their objects, and a run is dropped once.
 const READ: usize = 4;
@@ -295,17 +295,18 @@ fn place_of((CounterKey { resource, .. }, nsid, _): &Keyed) -> (i32, i64) {
 /// Removes them; gives how many objects that were.
 pub(super) async fn remove(session: &mut Session<'_>, chosen: Chosen) -> Result<u64, StoreError> {
     let deltas: Vec<CounterDelta> = chosen.deltas().collect();
-    remove_rows(session, &chosen.rows).await?;
+    let unseen = remove_rows(session, &chosen.rows).await?;
     match chosen.part {
         Some(_) => unpost(session, &chosen).await?,
         None => drop_runs(session, &chosen).await?,
     }
     counters::take_off(session.connection, session.dialect, deltas).await?;
+    unseen.keep_names(session.connection).await?;
     Ok(chosen.rows.len() as u64)
 }
 
 /// Deletes objects and their versions.
-async fn remove_rows(session: &mut Session<'_>, found: &[PurgedRow]) -> Result<(), StoreError> {
+async fn remove_rows(session: &mut Session<'_>, found: &[PurgedRow]) -> Result<Unseen, StoreError> {
     let (dialect, connection) = (session.dialect, &mut *session.connection);
     let newest: Vec<_> = found.iter().map(|row| (row.rev, row.nsid)).collect();
     let ids: Vec<i64> = found.iter().map(|row| row.id).collect();
