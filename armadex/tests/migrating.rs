@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use armadex_databases::{Database, Engine};
+use armadex_databases::{Database, Engine, administer};
 
 #[test]
 fn what_a_migration_of_postgresql_would_run_is_told_and_not_run() {
@@ -34,6 +34,15 @@ fn is_told_and_not_run(engine: Engine) {
         assert!(said.contains("  would run 1 store\n"), "{said}");
         let (succeeded, said) = run(&["check"]);
         assert!(!succeeded && said.contains("no store at"), "{said}");
+    }
+    if engine == Engine::Mysql {
+        // No table is taken back there.
+        let tables = format!(
+            "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{}'",
+            database.name()
+        );
+        let tables = administer(database.server(), &tables).expect("a count");
+        assert_eq!(tables.trim(), "0");
     }
     let (succeeded, said) = run(&["migrate"]);
     assert!(succeeded, "{said}");

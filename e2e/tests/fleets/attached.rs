@@ -64,9 +64,13 @@ async fn fleet_of_somebody(place: &Path) -> Result<Harness> {
 async fn is_shown(clusters: &Path) -> Result<()> {
     let place = tempfile::tempdir()?;
     let demo = Demo::attach(place.path(), clusters)?;
-    let said = demo.shows_rows().await?;
+    let shown = demo.shows_rows().await;
+    // It works on clusters of somebody, so it ends whatever it has shown.
+    let stopped = demo.stop(Signal::INT).await;
+    let said = shown?;
+    stopped?;
     ensure!(said.contains(" rows of "), "{said}");
-    demo.stop(Signal::INT).await
+    Ok(())
 }
 
 async fn is_searched(fleet: &Harness) -> Result<()> {

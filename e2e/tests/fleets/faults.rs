@@ -108,6 +108,7 @@ async fn faults(store: StoreKind) -> Result<()> {
     ensure!(failed.is_empty(), "{}", failed.join("\n"));
     ensure!(armadex.record().is_alive(), "armadex ended");
     armadex.stop()?;
+    armadex::check_store(&fleet).await?;
     fleet.finish().await;
     Ok(())
 }
@@ -254,7 +255,7 @@ async fn the_member_that_is_well_goes_on(fleet: &Harness) -> Result<()> {
     .await
 }
 
-/// What the pods were before they were labelled is there when the watch window has long been over, whatever befell the fleet and the store meanwhile.
+/// What the pods were before they were labelled is noted when the watch window has long been over; that it is there the check of the store says in the end.
 async fn what_was_changed_is_kept_as_its_history(armadex: &Armadex) -> Result<()> {
     wait_until("what pods were is kept as their history", SOON, || async {
         let bytes = armadex.counter("armadex_store_history_bytes").await?;
