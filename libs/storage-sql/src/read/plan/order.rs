@@ -74,26 +74,25 @@ impl Rank {
 
     /// Which of two places of the same order comes first.
     pub(crate) fn compare(&self, other: &Self, order: &[OrderBy]) -> Ordering {
-        let keys = order
-            .iter()
-            .zip(self.keys.iter().zip(&other.keys))
-            .map(|(key, (a, b))| directed(a.cmp(b), key));
-        first_of(keys, || self.page_order().cmp(&other.page_order()))
+        let keys = self.keys.iter().zip(&other.keys);
+        let keys = keys.map(|(a, b)| (Key::from(a), Key::from(b)));
+        first_of(order, keys, (self.page_order(), other.page_order()))
     }
 
     /// Whether a row comes after this place.
     pub(crate) fn is_before(&self, row: &Located, order: &[OrderBy]) -> bool {
-        let keys = order.iter().zip(&self.keys).map(|(key, value)| {
-            let compared = Key::from(value).cmp(&key_of(row, key.field));
-            directed(compared, key)
-        });
-        first_of(keys, || self.page_order().cmp(&page_order(row))).is_lt()
+        let keys = order.iter().zip(&self.keys);
+        let keys = keys.map(|(key, value)| (Key::from(value), key_of(row, key.field)));
+        first_of(order, keys, (self.page_order(), page_order(row))).is_lt()
     }
 
-    fn page_order(&self) -> (usize, &str, &str, &str) {
+    fn page_order(&self) -> PageOrder<'_> {
         (self.index, &self.cluster, &self.namespace, &self.name)
     }
 }
+
+/// The type's place among the query's, cluster, namespace and name.
+type PageOrder<'a> = (usize, &'a str, &'a str, &'a str);
 
 /// A sort value where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,34 +124,33 @@ pub(crate) fn key_of(row: &Located, field: OrderField) -> Key<'_> {
 
 /// Which of two rows comes first. Nothing is copied for it: a page may sort ten thousand that it does not have.
 pub(crate) fn compare(a: &Located, b: &Located, order: &[OrderBy]) -> Ordering {
-    let keys = order.iter().map(|key| {
-        let compared = key_of(a, key.field).cmp(&key_of(b, key.field));
-        directed(compared, key)
-    });
-    first_of(keys, || page_order(a).cmp(&page_order(b)))
+    let keys = order.iter().map(|key| key.field);
+    let keys = keys.map(|field| (key_of(a, field), key_of(b, field)));
+    first_of(order, keys, (page_order(a), page_order(b)))
 }
 
-fn page_order(row: &Located) -> (usize, &str, &str, &str) {
+fn page_order(row: &Located) -> PageOrder<'_> {
     let Located { place, object } = row;
     let cluster = place.cluster.as_str();
     (place.index, cluster, &place.namespace, &object.name)
 }
 
-fn directed(compared: Ordering, key: &OrderBy) -> Ordering {
-    match key.descending {
-        true => compared.reverse(),
-        false => compared,
-    }
-}
-
-/// What the first of several says that says anything, and what is said else.
-fn first_of(
-    mut compared: impl Iterator<Item = Ordering>,
-    or_else: impl FnOnce() -> Ordering,
+/// Which of two comes first by what each is sorted by, and where that is the same as pages are.
+fn first_of<'a>(
+    order: &[OrderBy],
+    keys: impl Iterator<Item = (Key<'a>, Key<'a>)>,
+    (a, b): (PageOrder<'_>, PageOrder<'_>),
 ) -> Ordering {
+    let mut compared = order.iter().zip(keys).map(|(key, (a, b))| {
+        let compared = a.cmp(&b);
+        match key.descending {
+            true => compared.reverse(),
+            false => compared,
+        }
+    });
     compared
         .find(|ordering| ordering.is_ne())
-        .unwrap_or_else(or_else)
+        .unwrap_or_else(|| a.cmp(&b))
 }
 
 fn fits(field: OrderField, value: &SortValue) -> bool {
