@@ -40,14 +40,7 @@ pub(crate) async fn publish(
     let mut table = Table::new(staged, session.labels, &mut revisions);
     table.versions.extend(session.shown.versions(revisions));
     let (dialect, connection) = (session.dialect, &mut *session.connection);
-    // Where something older is still kept, it is found by the versions that superseded it: those stay until the purge has walked them. Where types may have
-    // histories the purge alone knows of which.
-    let may_have_histories = head.serves >= schema::serves_with_history(dialect);
-    let has_histories = may_have_histories
-        && !rows(connection, history::types(), history::decode)
-            .await?
-            .is_empty();
-    if session.watch_window.is_zero() && !has_histories && head.history == last - count {
+    if session.watch_window.is_zero() && keeps_nothing(connection, &head, last - count).await? {
         table.forget_superseded();
         connection
             .execute(head::set_pruned(&head, last, last))
@@ -67,6 +60,25 @@ pub(crate) async fn publish(
         connection.execute(object::append(dialect, piece)).await?;
     }
     Ok(())
+}
+
+/// Whether nothing superseded is left up to a revision, and nothing will be kept. Else what is older is found by the versions that superseded it: those stay
+/// until the purge has walked them.
+async fn keeps_nothing(
+    connection: &mut dyn Connection,
+    head: &HeadRow,
+    before: i64,
+) -> Result<bool, StoreError> {
+    if head.history != before {
+        return Ok(false);
+    }
+    // Once there was a history, which may be over.
+    let had_histories = head.serves >= schema::serves_with_history(connection.dialect());
+    let of = match had_histories {
+        true => rows(connection, history::types(), history::decode).await?,
+        false => vec![],
+    };
+    Ok(of.is_empty())
 }
 
 /// Takes `count` revisions; gives the head, which has the last.

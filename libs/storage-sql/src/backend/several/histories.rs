@@ -178,6 +178,33 @@ async fn a_process_without_a_watch_window_leaves_the_histories_of_others() {
     }
 }
 
+/// What it supersedes goes at once again, as it does where there never was one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_without_a_watch_window_removes_at_once_when_the_last_history_is_over() {
+    for place in Place::of_each_kind() {
+        let store = place.store_with(&options(&["pods"])).await;
+        fill(&fixture_of(&store)).await;
+        fixture_of(&store).purge(10).await;
+        store.shutdown().await;
+        let windowless = Options {
+            watch_window: Duration::ZERO,
+            ..options(&[])
+        };
+        let store = place.store_with(&windowless).await;
+        let fixture = fixture_of(&store);
+        fixture.purge(10).await;
+        let head = head(&store).await;
+        assert!(head.serves >= schema::serves_with_history(store.database.dialect()));
+        assert_eq!(versions(&store).await, [9]);
+        let pods = fixture.pods_of("m").await;
+        for version in 2..=3 {
+            put(&fixture, &pods, "b", version).await;
+            assert_eq!(versions(&store).await, [8 + i64::from(version)]);
+        }
+        store.shutdown().await;
+    }
+}
+
 /// One history is begun while another one ends; what the pod superseded last leads to what its history still has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_history_ends_beside_another_and_leaves_nothing() {
