@@ -152,11 +152,12 @@ pub(crate) fn empty_since((pruned, history): (i64, i64), limit: u32) -> Statemen
     )
 }
 
-/// Notes that a history has something of these up to a revision.
+/// Notes that a history has something of these up to a revision, where it is not noted that it has of a later one.
 pub(crate) fn keep(dialect: Dialect, revision: i64, ids: &[i64]) -> Statement {
     Sql::update(dialect, "ns.keep", "ns")
         .bound("kept = ? WHERE ", [revision.into()])
         .within("nsid", ids)
+        .bound(" AND kept < ?", [revision.into()])
         .build()
 }
 

@@ -160,6 +160,13 @@ impl Schedule {
         state.failures.retain(|resource, _| is_there(resource));
     }
 
+    /// Whether anything is known of a type.
+    #[cfg(test)]
+    pub(crate) fn knows(&self, resource: i32) -> bool {
+        let state = self.state();
+        state.tried.contains_key(&resource) || state.failures.contains_key(&resource)
+    }
+
     /// What was chosen, if anything was, was tried, whatever came of it: it counts as large as it is.
     pub(crate) fn went_well(&self) {
         let mut state = self.state();

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use armadex_storage::StoreError;
 
 use crate::backend::{Connection, head_row, rows};
+use crate::sql::head::HeadRow;
 use crate::sql::{namespace, object};
 
 /// Takes the newest versions of objects that go away as if they had never been: at once where what they superseded is gone. Others give their
@@ -22,26 +23,27 @@ pub(crate) async fn delete_newest(
     let buried: HashSet<i64> = buried.into_iter().collect();
     let of_buried = versions.iter().filter(|(rev, _)| buried.contains(rev));
     Ok(Unseen {
-        last: head.pruned,
         namespaces: of_buried.map(|(_, nsid)| *nsid).collect(),
+        head,
     })
 }
 
 /// Namespaces of tombstones that pruning does not come by any more.
 #[must_use = "their names would go with the watch window"]
 pub(crate) struct Unseen {
-    /// No such tombstone is later.
-    last: i64,
+    /// What it was by then: no such tombstone is later than what was pruned.
+    head: HeadRow,
     namespaces: BTreeSet<i64>,
 }
 
 impl Unseen {
-    /// Keeps their names for as long as a history has the tombstones.
+    /// Keeps their names for as long as a history has the tombstones; gives what the head was when these were made.
     pub(crate) async fn keep_names(
         self,
         connection: &mut dyn Connection,
-    ) -> Result<(), StoreError> {
-        keep_names(connection, self.last, self.namespaces).await
+    ) -> Result<HeadRow, StoreError> {
+        keep_names(connection, self.head.pruned, self.namespaces).await?;
+        Ok(self.head)
     }
 }
 

@@ -3,6 +3,7 @@
 mod steps;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use armadex_databases::{Database, Engine};
 use armadex_storage::conformance::{Fixture, object, resource};
@@ -10,6 +11,7 @@ use armadex_storage::conformance::{Fixture, object, resource};
 use super::Mended;
 use crate::backend::several::place::wait_until_a_row_is_waited_for;
 use crate::backend::{Lane, row};
+use crate::options::History;
 use crate::sql::statement::Statement;
 use crate::write::Portions;
 use crate::write::mend::Mending;
@@ -87,9 +89,9 @@ async fn on(engine: Engine) {
 }
 
 /// Two processes of one store.
-async fn two_stores(location: &Location) -> [Arc<SqlStore>; 2] {
+async fn two_stores(location: &Location, options: &Options) -> [Arc<SqlStore>; 2] {
     let open = async || {
-        let store = open_with(location, &Options::default()).await;
+        let store = open_with(location, options).await;
         Arc::new(store.expect("a store"))
     };
     [open().await, open().await]
@@ -103,7 +105,7 @@ async fn notes_are_dropped_when_the_step_that_adds_to_them_has_ended() {
             continue;
         };
         let location = database.patient_url().parse().expect("a location");
-        let stores = two_stores(&location).await;
+        let stores = two_stores(&location, &Options::default()).await;
         let mut step = stores[0].database.write().await.expect("a transaction");
         for sql in [
             "UPDATE lease SET beat = beat + 1",
@@ -129,19 +131,34 @@ async fn notes_are_dropped_when_the_step_that_adds_to_them_has_ended() {
     }
 }
 
-/// What is removed as damaged leaves a tombstone in the log, which pruning is not to pass unseen.
+/// What is removed as damaged leaves a tombstone in the log, which pruning is not to pass unseen: neither where the watch window ends nor where a history does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pruning_waits_for_what_is_made_anew_and_sees_it() {
-    for engine in [Engine::Postgres, Engine::Mysql] {
+    let kept = History {
+        of: [(String::new(), "pods".to_owned())].into(),
+        window: Duration::from_secs(100_000),
+        bytes: 0,
+    };
+    let both = |engine| [(engine, None), (engine, Some(kept.clone()))];
+    for (engine, history) in [Engine::Postgres, Engine::Mysql].into_iter().flat_map(both) {
         let Some(database) = Database::for_test(engine).expect("a server") else {
             continue;
         };
         let location = database.patient_url().parse().expect("a location");
-        let [store, mends] = two_stores(&location).await;
+        let options = Options {
+            watch_window: Duration::from_secs(1000),
+            history,
+            ..Options::default()
+        };
+        let [store, mends] = two_stores(&location, &options).await;
         let fixture = Fixture::of(&store);
         let pods = fixture.pods_of("member1").await;
         fixture.put(&pods, [object("ns", "a")]).await;
         fixture.purge(10).await;
+        if options.history.is_some() {
+            run(&store, "UPDATE lease SET clock = clock + 2000000").await;
+            fixture.purge(10).await;
+        }
         run(&store, "UPDATE lease SET clock = clock + 999999999").await;
         let mut mending = mends.database.write().await.expect("a transaction");
         for sql in [

@@ -227,9 +227,16 @@ async fn of_types_that_are_dropped_nothing_stays_known() {
     let (store, _) = store(&directory, &options(Duration::ZERO)).await;
     let of_widgets = put(&store, "m", &widgets()).await.stream.resource;
     let gadgets = resource("example.com", "gadgets", "Thing", true);
-    put(&store, "m", &gadgets).await;
+    let of_gadgets = put(&store, "m", &gadgets).await.stream.resource;
     store.see_to_dictionaries().await;
     assert_eq!(store.families.types().len(), 2);
+    let now = Instant::now();
+    for failing in [of_widgets, of_gadgets] {
+        let sizes = vec![(failing.0, 1_000_000)];
+        store.schedule.found(now, sizes);
+        assert!(store.schedule.choose(now, &[]).is_some());
+        store.schedule.failed(now);
+    }
     let mut transaction = store.database.write().await.expect("a transaction");
     let dropped = Statement::fixed(
         "test.drop",
@@ -240,6 +247,8 @@ async fn of_types_that_are_dropped_nothing_stays_known() {
     transaction.commit().await.expect("committed");
     store.see_to_dictionaries().await;
     assert_eq!(store.families.types(), [of_widgets]);
+    let known = [of_widgets, of_gadgets].map(|one| store.schedule.knows(one.0));
+    assert_eq!(known, [true, false]);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use crate::backend::error::broken;
 use crate::backend::{Connection, head_row, row, rows};
 use crate::form::term::{TermHasher, TermSet};
 use crate::sql::counter::{self, CounterKey};
-use crate::sql::head::{self, HeadRow};
+use crate::sql::head;
 use crate::sql::mend::{self, PlacedRow};
 use crate::sql::namespace::{self, NamespaceRow};
 use crate::sql::object;
@@ -128,8 +128,6 @@ async fn scan(
 struct Removed {
     /// Revisions and namespaces of their newest versions.
     newest: Vec<(i64, i64)>,
-    /// What the head was by then.
-    head: HeadRow,
     unseen: Unseen,
 }
 
@@ -139,7 +137,6 @@ impl Removed {
         nsid: i64,
         damaged: &[PlacedRow],
     ) -> Result<Self, StoreError> {
-        let head = head_row::read(connection).await?;
         let newest: Vec<_> = damaged.iter().map(|row| (row.rev, nsid)).collect();
         let ids: Vec<i64> = damaged.iter().map(|row| row.id).collect();
         let dialect = connection.dialect();
@@ -147,23 +144,23 @@ impl Removed {
             connection.execute(object::delete(dialect, part)).await?;
         }
         let unseen = versions::delete_newest(connection, &newest).await?;
-        Ok(Self {
-            newest,
-            head,
-            unseen,
-        })
+        Ok(Self { newest, unseen })
     }
 
-    /// The last thing of a step: from here on nobody prunes, and where somebody has he may have passed by a tombstone that he did not see.
+    /// The last thing of a step: from here on nobody prunes, and where somebody has he may have passed by a tombstone that he did not see. What he was past of
+    /// before went at once, and what is ahead of him he will see.
     async fn settle(self, connection: &mut dyn Connection) -> Result<(), StoreError> {
         if self.newest.is_empty() {
             return Ok(());
         }
-        self.unseen.keep_names(connection).await?;
+        let before = self.unseen.keep_names(connection).await?;
         connection.execute(head::advance(0)).await?;
         let now = head_row::read(connection).await?;
-        if (now.pruned, now.history) != (self.head.pruned, self.head.history) {
-            let unseen = versions::delete_newest(connection, &self.newest).await?;
+        let is_passed = |rev: i64| before.history < rev && rev <= now.pruned;
+        let mut passed = self.newest;
+        passed.retain(|(rev, _)| is_passed(*rev));
+        if (now.pruned, now.history) != (before.pruned, before.history) && !passed.is_empty() {
+            let unseen = versions::delete_newest(connection, &passed).await?;
             unseen.keep_names(connection).await?;
         }
         Ok(())
@@ -266,17 +263,26 @@ async fn count(
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
     use armadex_databases::{Database, Engine};
     use armadex_storage::conformance::{Fixture, object};
 
     use super::*;
+    use crate::options::History;
     use crate::sql::statement::Statement;
     use crate::{Location, Options, SqlStore, open_with};
 
-    async fn open(location: &Location) -> Arc<SqlStore> {
-        let store = open_with(location, &Options::default()).await;
+    async fn open(location: &Location, options: &Options) -> Arc<SqlStore> {
+        let store = open_with(location, options).await;
         Arc::new(store.expect("a store"))
+    }
+
+    async fn pass(store: &SqlStore, statement: &'static str) {
+        let mut time = store.database.write().await.expect("a transaction");
+        let passes = Statement::fixed("test", statement, []);
+        time.execute(passes).await.expect("passed");
+        time.commit().await.expect("committed");
     }
 
     async fn number(connection: &mut dyn Connection, sql: &'static str) -> i64 {
@@ -287,6 +293,64 @@ mod tests {
         found.expect("an answer").expect("a row")
     }
 
+    /// Takes all objects of a type for damaged.
+    async fn removed(step: &mut dyn Connection, resource: i32) -> Removed {
+        let nsid = number(step, "SELECT nsid FROM ns").await;
+        let page = mend::objects(step.dialect(), (resource, nsid), "", LOOK);
+        let damaged = rows(step, page, mend::decode_object).await;
+        let damaged = damaged.expect("objects");
+        assert_eq!(damaged.len(), 1);
+        let removed = Removed::of(step, nsid, &damaged).await;
+        removed.expect("removed")
+    }
+
+    /// A tombstone that pruning passed by leads to what a history has, so the namespace is known by its name for as long; and another one that is
+    /// known for longer stays so.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_pruning_passed_by_keeps_its_name_where_a_history_has_it() {
+        for engine in [Engine::Postgres, Engine::Mysql] {
+            let Some(database) = Database::for_test(engine).expect("a server") else {
+                continue;
+            };
+            let location = database.patient_url().parse().expect("a location");
+            let options = Options {
+                history: Some(History {
+                    of: [(String::new(), "pods".to_owned())].into(),
+                    window: Duration::from_secs(100_000_000),
+                    bytes: 0,
+                }),
+                ..Options::default()
+            };
+            let (prunes, mends) = (
+                open(&location, &options).await,
+                open(&location, &options).await,
+            );
+            let fixture = Fixture::of(&prunes);
+            let pods = fixture.pods_of("member1").await;
+            for version in ["1", "2"] {
+                let object = object("ns", "a").version(version);
+                fixture.put(&pods, [object]).await;
+            }
+            fixture.purge(10).await;
+            pass(&mends, "UPDATE lease SET clock = clock + 999999999").await;
+
+            let mut step = mends.database.write().await.expect("a transaction");
+            let removed = removed(&mut *step, pods.stream.resource.0).await;
+            fixture.purge(10).await;
+            removed.settle(&mut *step).await.expect("settled");
+            assert_eq!(number(&mut *step, "SELECT pruned FROM head").await, 2);
+            assert_eq!(number(&mut *step, "SELECT kept FROM ns").await, 2);
+            assert_eq!(number(&mut *step, "SELECT COUNT(*) FROM ver").await, 2);
+            for (noted, kept) in [(1, 2), (3, 3)] {
+                let nsid = number(&mut *step, "SELECT nsid FROM ns").await;
+                let names = versions::keep_names(&mut *step, noted, [nsid]);
+                names.await.expect("noted");
+                assert_eq!(number(&mut *step, "SELECT kept FROM ns").await, kept);
+            }
+            step.rollback().await.expect("ended");
+        }
+    }
+
     /// Whoever prunes meanwhile does not see what is buried by a step that is not committed.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn what_pruning_passed_by_while_a_place_was_made_anew_leaves_no_tombstone() {
@@ -295,25 +359,20 @@ mod tests {
                 continue;
             };
             let location = database.patient_url().parse().expect("a location");
-            let (prunes, mends) = (open(&location).await, open(&location).await);
+            let options = Options::default();
+            let (prunes, mends) = (
+                open(&location, &options).await,
+                open(&location, &options).await,
+            );
             let fixture = Fixture::of(&prunes);
             let pods = fixture.pods_of("member1").await;
             fixture.put(&pods, [object("ns", "a")]).await;
             fixture.purge(10).await;
-            let mut time = mends.database.write().await.expect("a transaction");
-            let passes = Statement::fixed("test", "UPDATE lease SET clock = clock + 999999999", []);
-            time.execute(passes).await.expect("passed");
-            time.commit().await.expect("committed");
+            pass(&mends, "UPDATE lease SET clock = clock + 999999999").await;
 
             let mut step = mends.database.write().await.expect("a transaction");
-            let nsid = number(&mut *step, "SELECT nsid FROM ns").await;
-            let page = mend::objects(step.dialect(), (pods.stream.resource.0, nsid), "", LOOK);
-            let damaged = rows(&mut *step, page, mend::decode_object).await;
-            let damaged = damaged.expect("objects");
-            assert_eq!(damaged.len(), 1);
-            let removed = Removed::of(&mut *step, nsid, &damaged).await;
+            let removed = removed(&mut *step, pods.stream.resource.0).await;
             fixture.purge(10).await;
-            let removed = removed.expect("removed");
             removed.settle(&mut *step).await.expect("settled");
             assert_eq!(number(&mut *step, "SELECT pruned FROM head").await, 1);
             step.commit().await.expect("committed");

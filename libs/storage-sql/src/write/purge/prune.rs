@@ -24,7 +24,7 @@ use crate::write::versions;
 
 /// What came of pruning, and whether the log is pruned as far as it may be.
 pub(super) enum Pruned {
-    /// The log begins later, or what is kept of it was decided anew, and the head is held.
+    /// The log begins later, and the head is held, or what is kept of it was decided anew.
     Some {
         is_all: bool,
     },
@@ -75,13 +75,14 @@ pub(super) async fn prune(
         None => versions::delete(connection, &past_of(&watch.log, &histories)).await?,
         Some(walk) => {
             let gone = past_of(&watch.log, &histories);
-            // What this step walks to the end of the history needs nobody that leads to it.
+            // What this step walks to the end of the history needs nobody that leads to it, so no version of a stretch that is walked becomes a tombstone here.
             versions::remove(connection, walked, gone).await?;
             versions::delete(connection, &past_of(&walk.log, &Histories::default())).await?;
         }
     }
     take_head(connection, &head, std::iter::once(&watch).chain(&history)).await?;
     let pruned = head::set_pruned(&head, watch.walked, walked);
+    // Who has something to walk holds the lease, and nobody begins the log anew without it: a guard, for what was removed would be found no more.
     if connection.execute(pruned).await? == 0 {
         return Err(collided("the log was begun anew while it was pruned"));
     }
@@ -89,16 +90,27 @@ pub(super) async fn prune(
 }
 
 /// The last thing of a step, for every writer waits for it: from here on nothing is made anew. What has been, which counts as a change of the catalogue, may have left tombstones
-/// where the log was walked.
-async fn take_head(
+/// where the log was walked. While a fleet joins the catalogue changes all the time, so that is looked at before, and once more only where it has changed since.
+async fn take_head<'a>(
     connection: &mut dyn Connection,
     before: &HeadRow,
+    walks: impl Iterator<Item = &'a Walk> + Clone,
+) -> Result<(), StoreError> {
+    let so_far = head_row::read(connection).await?.catalog;
+    if so_far != before.catalog {
+        check_unchanged(connection, walks.clone()).await?;
+    }
+    connection.execute(head::advance(0)).await?;
+    if head_row::read(connection).await?.catalog != so_far {
+        check_unchanged(connection, walks).await?;
+    }
+    Ok(())
+}
+
+async fn check_unchanged(
+    connection: &mut dyn Connection,
     walks: impl Iterator<Item = &Walk>,
 ) -> Result<(), StoreError> {
-    connection.execute(head::advance(0)).await?;
-    if head_row::read(connection).await?.catalog == before.catalog {
-        return Ok(());
-    }
     for walk in walks {
         if !walk.is_unchanged(connection).await? {
             return Err(collided(
@@ -263,7 +275,51 @@ fn past_of(log: &[LogRow], histories: &Histories) -> Vec<i64> {
 
 #[cfg(test)]
 mod tests {
+    use armadex_storage::conformance::{Fixture, object};
+
     use super::*;
+    use crate::options::Options;
+    use crate::{Location, open_with};
+
+    /// While a fleet joins the catalogue changes all the time.
+    #[tokio::test]
+    async fn a_change_of_the_catalogue_is_no_hindrance_where_the_log_is_as_it_was_read() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let location = Location::Sqlite(directory.path().join("store.db"));
+        let store = open_with(&location, &Options::default()).await;
+        let store = std::sync::Arc::new(store.expect("a store"));
+        let fixture = Fixture::of(&store);
+        let pods = fixture.pods_of("member1").await;
+        fixture
+            .put(&pods, ["a", "b"].map(|name| object("ns", name)))
+            .await;
+        let mut step = store.database.write().await.expect("a transaction");
+        let log = rows(&mut *step, object::log(0, 2, 10), object::decode_log).await;
+        let log = log.expect("a log");
+        assert_eq!(log.len(), 2);
+        let walk = |tombstones: usize| {
+            let mut log = log.clone();
+            for row in log.iter_mut().take(tombstones) {
+                row.is_tombstone = true;
+            }
+            Walk {
+                log,
+                from: 0,
+                walked: 2,
+            }
+        };
+        let now = head_row::read(&mut *step).await.expect("a head");
+        let before = HeadRow {
+            catalog: now.catalog - 1,
+            ..now.clone()
+        };
+        for (head, others, is_taken) in [(&before, 0, true), (&before, 1, false), (&now, 1, true)] {
+            let walks = [walk(0), walk(others)];
+            let taken = take_head(&mut *step, head, walks.iter()).await;
+            assert_eq!(taken.is_ok(), is_taken, "{head:?} {others}");
+        }
+        step.rollback().await.expect("ended");
+    }
 
     #[test]
     fn tombstones_go_with_what_they_superseded() {
