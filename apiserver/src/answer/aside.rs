@@ -1,4 +1,4 @@
-//! Work that takes long enough that others would wait for it: done beside the threads that answer requests.
+//! Work that takes long enough that others would wait for it: they are answered by other threads meanwhile.
 
 use std::sync::LazyLock;
 
@@ -10,13 +10,14 @@ use tokio::task::block_in_place;
 const SMALL: usize = 64 << 10;
 
 /// As many at a time as the machine has cores: what they make is there beside what they make it of, and more would be no faster.
-static CORES: LazyLock<Semaphore> = LazyLock::new(|| {
-    let cores = std::thread::available_parallelism();
-    Semaphore::new(cores.map_or(1, std::num::NonZero::get))
-});
+static CORES: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(cores()));
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
 
 /// Does what goes through so many bytes where it keeps nobody waiting: other threads take over what this one has to do. Once begun it goes to its end and
-/// is there, whether or not who asked for it has left: it would be begun anew for the next one.
+/// is there, whether or not who asked for it has left: it would be begun anew for the next one. Where it panics, so does the request.
 pub(crate) async fn aside<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     if bytes <= SMALL {
         return work();
@@ -50,11 +51,13 @@ pub(crate) mod tests {
             let (tells, told) = mpsc::channel();
             tokio::spawn(async move { tells.send(()).expect("it is waited for") });
             aside(SMALL + 1, move || {
-                told.recv_timeout(Duration::from_secs(60))
+                let told = told.recv_timeout(Duration::from_secs(60));
+                (told, CORES.available_permits())
             })
             .await
         });
-        let told = worker.await.expect("no panic");
+        let (told, left) = worker.await.expect("no panic");
         told.expect("the thread had another task");
+        assert!(left < cores(), "it takes a core's place");
     }
 }

@@ -87,7 +87,8 @@ impl Context {
         let make = || Some(discovery::info(&version));
         // A member's version is not among its types.
         let path = format!("/version of {version}");
-        self.below(seen, path, asked, asked.plain()?, make).await
+        self.below(seen, path, asked, (asked.plain()?, 0), make)
+            .await
     }
 
     /// `/api` below a view.
@@ -100,12 +101,13 @@ impl Context {
         match asked.discovery()? {
             Discovery::Legacy => {
                 let make = || Some(discovery::core_versions());
-                self.below(seen, path, asked, asked.plain()?, make).await
+                self.below(seen, path, asked, (asked.plain()?, 0), make)
+                    .await
             }
             Discovery::Aggregated => {
                 let make = || Some(discovery::aggregated_core(&seen.types()));
-                self.below(seen, path, asked, asked.aggregated(), make)
-                    .await
+                let written = (asked.aggregated(), seen.listed(""));
+                self.below(seen, path, asked, written, make).await
             }
         }
     }
@@ -116,12 +118,13 @@ impl Context {
         match asked.discovery()? {
             Discovery::Legacy => {
                 let make = || Some(discovery::group_list(&seen.types()));
-                self.below(seen, path, asked, asked.plain()?, make).await
+                let written = (asked.plain()?, seen.catalog.types.len());
+                self.below(seen, path, asked, written, make).await
             }
             Discovery::Aggregated => {
                 let make = || Some(discovery::aggregated_groups(&seen.types()));
-                self.below(seen, path, asked, asked.aggregated(), make)
-                    .await
+                let written = (asked.aggregated(), seen.catalog.types.len());
+                self.below(seen, path, asked, written, make).await
             }
         }
     }
@@ -135,7 +138,8 @@ impl Context {
     ) -> Result<Reply, ApiError> {
         let make = || discovery::group(&seen.types(), name);
         let path = format!("/apis/{name}");
-        self.below(seen, path, asked, asked.plain()?, make).await
+        let written = (asked.plain()?, seen.listed(name));
+        self.below(seen, path, asked, written, make).await
     }
 
     /// `/api/v1` and `/apis/<group>/<version>` below a view.
@@ -147,21 +151,22 @@ impl Context {
     ) -> Result<Reply, ApiError> {
         let make = || discovery::resources(&seen.types(), group, version);
         let path = format!("/apis/{group}/{version}");
-        self.below(seen, path, asked, asked.plain()?, make).await
+        let written = (asked.plain()?, seen.listed(group));
+        self.below(seen, path, asked, written, make).await
     }
 
+    /// A document that says something of so many types at most.
     async fn below(
         &self,
         seen: &Seen,
         path: String,
         asked: &Asked<'_>,
-        written: Written,
+        (written, listed): (Written, usize),
         make: impl FnOnce() -> Option<Value>,
     ) -> Result<Reply, ApiError> {
-        let document = self
-            .documents
-            .of_view(&seen.catalog, seen.entry(), path, written, make)
-            .await;
+        let view = (&*seen.catalog, seen.entry());
+        let make = (listed, make);
+        let document = self.documents.of_view(view, path, written, make).await;
         let document = document.ok_or_else(ApiError::no_such_path)?;
         Ok(Reply::document(&document, &asked.known))
     }

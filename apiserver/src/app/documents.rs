@@ -95,20 +95,19 @@ impl Documents {
         self.built.load(Ordering::Relaxed)
     }
 
-    /// A document below a view; `None` if the view has no such thing, which is not kept.
+    /// A document below a view, which says something of so many types at most; `None` if the view has no such thing, which is not kept.
     pub(super) async fn of_view(
         &self,
-        catalog: &Catalog,
-        cluster: Option<&ClusterEntry>,
+        (catalog, cluster): (&Catalog, Option<&ClusterEntry>),
         path: String,
         written: Written,
-        make: impl FnOnce() -> Option<Value>,
+        (listed, make): (usize, impl FnOnce() -> Option<Value>),
     ) -> Option<Arc<Document>> {
         let types = TypesOf {
             all: Arc::downgrade(&catalog.types),
             chosen: cluster.map(|entry| Arc::downgrade(&entry.resources)),
         };
-        let size = catalog.types.len() * A_TYPE;
+        let size = listed.saturating_mul(A_TYPE);
         self.get(Some(types), path, written, (size, make)).await
     }
 

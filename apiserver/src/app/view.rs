@@ -36,6 +36,13 @@ impl Seen {
         all.filter(move |one| entry.is_none_or(|entry| entry.resources.contains(&one.gvr)))
     }
 
+    /// How many types a group has in the whole fleet, which is the most that the view has. No others are looked at.
+    pub(super) fn listed(&self, group: &str) -> usize {
+        let first = GroupVersionResource::new(group, "", "");
+        let those = self.catalog.types.range(first..);
+        those.take_while(|(gvr, _)| gvr.group == group).count()
+    }
+
     /// Its types of one group and name, in all versions.
     pub(super) fn types_of(
         &self,

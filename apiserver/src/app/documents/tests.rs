@@ -1,3 +1,5 @@
+use std::sync::mpsc;
+
 use armadex_storage::{Health, Search as _};
 use serde_json::json;
 
@@ -18,8 +20,9 @@ async fn ask(
     written: Written,
 ) -> Arc<Document> {
     let number = documents.built();
-    let make = move || Some(json!({"number": number}));
-    let made = documents.of_view(catalog, cluster, path.to_owned(), written, make);
+    let make = || Some(json!({"number": number}));
+    let listed = catalog.types.len();
+    let made = documents.of_view((catalog, cluster), path.to_owned(), written, (listed, make));
     made.await.expect("a document")
 }
 
@@ -61,7 +64,7 @@ async fn each_set_of_types_each_path_and_each_form_has_its_document() {
 
 /// A thousand types take ten milliseconds and more, which others would wait for.
 #[tokio::test]
-async fn a_document_of_many_types_is_made_beside_the_threads_that_answer() {
+async fn a_document_of_many_types_is_made_aside() {
     let catalog = |types: usize| {
         let described = |number| {
             let one = resource("", "v1", &format!("kinds{number}"), "Kind", true);
@@ -80,6 +83,39 @@ async fn a_document_of_many_types_is_made_beside_the_threads_that_answer() {
         }
         assert_eq!(HANDED_OVER.get() - before, handed_over, "{types}");
     }
+}
+
+/// It would be begun anew for the next one, who may leave as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_large_document_is_there_also_where_who_asked_for_it_has_left() {
+    const MANY: usize = 1000;
+    let documents = Arc::new(Documents::default());
+    let catalog = Arc::new(Catalog::default());
+    let (begins, begun) = mpsc::channel();
+    let (ends, ended) = mpsc::channel();
+    let asker = tokio::spawn({
+        let (documents, catalog) = (Arc::clone(&documents), Arc::clone(&catalog));
+        async move {
+            let make = move || {
+                begins.send(()).expect("it is waited for");
+                let told = ended.recv_timeout(Duration::from_secs(60));
+                told.is_ok().then(|| json!({}))
+            };
+            let view = (&*catalog, None);
+            let made = documents.of_view(view, "/apis".to_owned(), JSON, (MANY, make));
+            made.await.is_some()
+        }
+    });
+    let leaving = tokio::task::spawn_blocking(move || {
+        let is_begun = begun.recv_timeout(Duration::from_secs(60)).is_ok();
+        asker.abort();
+        ends.send(()).expect("it is waited for");
+        is_begun
+    });
+    assert!(leaving.await.expect("no panic"));
+    // It waits for whoever makes it.
+    ask(&documents, (&catalog, None), "/apis", JSON).await;
+    assert_eq!(documents.built(), 1);
 }
 
 /// Each of these clusters is asked about, as the store sees it now.
@@ -127,7 +163,7 @@ async fn what_is_not_there_is_not_kept() {
     let catalog = Catalog::default();
     for found in [None, Some(json!({}))] {
         let is_there = found.is_some();
-        let made = documents.of_view(&catalog, None, "/api".to_owned(), JSON, || found);
+        let made = documents.of_view((&catalog, None), "/api".to_owned(), JSON, (0, || found));
         assert_eq!(made.await.is_some(), is_there);
     }
 }

@@ -109,7 +109,7 @@ async fn an_object_comes_as_a_table_and_as_metadata() {
 
 /// What takes milliseconds keeps nobody else waiting.
 #[tokio::test]
-async fn a_large_object_is_made_in_another_thread() {
+async fn a_large_object_is_made_aside() {
     let large = json!({"spec": {"containers": []}, "status": {"message": "x".repeat(100_000)}});
     let fleet = fleet().object("m1", &pods(), "x", "large", large);
     let server = Server::open(fleet).await;
