@@ -43,6 +43,8 @@ pub struct StreamState {
     pub position: Option<MemberPosition>,
     /// Objects stored.
     pub objects: u64,
+    /// Whether searches find them: nothing else of it is listed anew first, and no other version is shown in its place.
+    pub is_shown: bool,
 }
 
 /// A cluster that has not left.

@@ -175,7 +175,7 @@ impl Streams {
     /// been listed is followed on until the planned one has been too: that may take long, or fail.
     pub(super) async fn apply(&mut self, plan: &Plan) -> Rest {
         let was_unseen = std::mem::take(&mut self.unseen);
-        let have_to_do = plan.have_to_do(&self.listed(), &self.with_rows());
+        let have_to_do = plan.have_to_do(&self.listed(), &with_rows(&self.stored));
         let has_to_do = |replaced: &&ResourceType| have_to_do.contains(&replaced.gvr);
         let followed = Vec::from_iter(plan.replaced.iter().filter(has_to_do));
         let runs_on = |resource: &ResourceType, running: &Running| {
@@ -212,17 +212,6 @@ impl Streams {
         };
         let listed = self.stored.iter().filter(is_live);
         listed.map(|stored| &stored.resource.gvr).collect()
-    }
-
-    /// What had rows at the last look, most of them first: the store shows no other version beside it before that has been listed.
-    fn with_rows(&self) -> Vec<&GroupVersionResource> {
-        let with_rows = self.stored.iter().filter(|stored| stored.objects > 0);
-        let mut with_rows = Vec::from_iter(with_rows);
-        with_rows.sort_by_key(|stored| Reverse(stored.objects));
-        with_rows
-            .iter()
-            .map(|stored| &stored.resource.gvr)
-            .collect()
     }
 
     /// The same when it is asked for something else. How much of that waits is not known before the member answers.
@@ -369,5 +358,47 @@ impl Running {
             warn!(error = %error, "a stream did not end well");
         }
         report.stopped(reason, words);
+    }
+}
+
+/// What has rows: what is shown before what is not, as no other version of it is before that has been listed, and of each of these what has most.
+fn with_rows(stored: &[StreamState]) -> Vec<&GroupVersionResource> {
+    let mut with_rows = Vec::from_iter(stored.iter().filter(|stored| stored.objects > 0));
+    with_rows.sort_by_key(|stored| (Reverse(stored.is_shown), Reverse(stored.objects)));
+    let types = with_rows.iter().map(|stored| &stored.resource.gvr);
+    types.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use armadex_storage::TypeId;
+
+    use super::*;
+
+    #[test]
+    fn what_is_shown_comes_before_what_has_more_rows() {
+        let stored = [
+            ("v1", 0, true),
+            ("v2", 9, false),
+            ("v3", 1, true),
+            ("v4", 2, true),
+        ];
+        let stored = stored.map(|(version, objects, is_shown)| StreamState {
+            id: TypeId(1),
+            resource: ResourceType {
+                gvr: GroupVersionResource::new("example.com", version, "foos"),
+                kind: "Foo".to_owned(),
+                namespaced: true,
+                singular: String::new(),
+                short_names: vec![],
+                categories: vec![],
+            },
+            position: None,
+            objects,
+            is_shown,
+        });
+        let types = with_rows(&stored);
+        let versions: Vec<_> = types.iter().map(|gvr| &*gvr.version).collect();
+        assert_eq!(versions, ["v4", "v3", "v2"]);
     }
 }

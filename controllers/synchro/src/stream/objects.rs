@@ -321,6 +321,7 @@ mod tests {
             },
             position: None,
             objects,
+            is_shown: true,
         }
     }
 

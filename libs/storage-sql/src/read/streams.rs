@@ -86,6 +86,7 @@ pub(crate) async fn states(
                 resource: known.resource,
                 position: stream.position,
                 objects: u64::try_from(stream.objects).unwrap_or(0),
+                is_shown: stream.is_open,
             }),
             None => states.untyped.push(id),
         }

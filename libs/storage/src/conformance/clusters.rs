@@ -176,7 +176,8 @@ pub async fn a_member_that_is_known_brings_its_rows_along(fixture: &Fixture) {
         "it has streams"
     );
     let streams = fixture.sink.streams(pods.cluster).await.expect("streams");
-    assert_eq!((streams.len(), streams[0].objects), (1, 1));
+    let states = streams.iter().map(|one| (one.objects, one.is_shown));
+    assert_eq!(Vec::from_iter(states), [(1, false)]);
     let kind = resource("", "pods", "Pod", true);
     let stream = fixture.sink.open(pods.cluster, "", &kind, RULES).await;
     let stream = stream.expect("opened");
@@ -219,6 +220,12 @@ pub async fn a_version_that_is_opened_beside_another_is_shown_when_it_is_listed(
     assert!(shows(&first).await, "the first one is shown at once");
     let listed = former.batch(thing(), Some(live("7")));
     fixture.sink.write(listed).await.expect("written");
+    let told = async || {
+        let streams = fixture.sink.streams(former.cluster).await.expect("streams");
+        let told = streams.iter().filter(|one| one.is_shown);
+        told.map(|one| one.resource.gvr.version.clone())
+            .collect::<Vec<_>>()
+    };
     let elsewhere = fixture.writer("member2", &second).await;
     let before = fixture.search.head().await.expect("a head").revision;
     for phase in [Phase::Live, Phase::Listing] {
@@ -229,12 +236,15 @@ pub async fn a_version_that_is_opened_beside_another_is_shown_when_it_is_listed(
         let begun = latter.batch(thing(), Some(listing(Phase::Listing)));
         fixture.sink.write(begun).await.expect("written");
         assert!(!shows(&second).await && shows(&first).await);
+        let told = told().await;
+        assert_eq!(told, ["v1"], "as whoever writes is told");
         assert_eq!(rows(&second).await, [""; 0]);
     }
     let latter = fixture.writer("member1", &second).await;
     let listed = latter.batch([], Some(listing(Phase::Live)));
     fixture.sink.write(listed).await.expect("written");
     assert!(shows(&second).await);
+    assert_eq!(told().await.len(), 2);
     assert_eq!(rows(&second).await, ["member1/ns/a"]);
     let after = fixture.search.head().await.expect("a head").revision;
     assert!(after > before, "lists of one revision are alike");

@@ -207,7 +207,7 @@ fn one_version_that_is_listed_anew_has_to_do_where_none_has_been() {
     check(&[], &[&v1], &[&v1]);
     check(&[], &[&v1, &v3], &[&v1]);
     check(&[], &[&v3], &[]);
-    // The one with most rows is shown, and the other one hidden beside it.
+    // The other one is hidden beside it.
     check(&[], &[&v1, &v2], &[&v1]);
     check(&[&v1], &[&v1, &v2], &[&v1]);
     check(&[&v3], &[&v1, &v3], &[]);
