@@ -51,7 +51,7 @@ const LOG_WAIT: i64 = 1000;
 /// KiB of page cache of the writer: its index pages are hit at random.
 const WRITER_CACHE: &str = "-24576";
 /// KiB of page cache of each reader; the operating system caches the rest, and each commit makes it begin anew.
-const READER_CACHE: &str = "-2048";
+const READER_CACHE: &str = "-1024";
 /// How long a reader waits for a connection: longer than any page takes, shorter than a client waits.
 const ACQUIRE: Duration = Duration::from_secs(10);
 

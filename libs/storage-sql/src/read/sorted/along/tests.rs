@@ -42,8 +42,8 @@ async fn check(store: &SqlStore, fields: &[OrderField], column: SortColumn) {
         let known = first_rows(&mut reading, &plan, planned, column, after.as_ref(), WANTED).await;
         let known = known.expect("a page").expect("few objects of one value");
         let held = known.rows.capacity();
-        // What is wanted and half as much again, what is read at a time, and what a vector has in reserve.
-        let most = 2 * (WANTED + WANTED / 2 + tuning.rows);
+        // What is wanted and an eighth as much again, what is read at a time, and what a vector has in reserve.
+        let most = 2 * (WANTED + WANTED / 8 + tuning.rows);
         assert!(held <= most, "{held} for {WANTED} rows of {fields:?}");
         assert_eq!(known.rows.len(), WANTED);
         let ranks = known.rows.iter().map(|row| Rank::of_row(row, &plan.order));
