@@ -43,8 +43,8 @@ pub struct StreamState {
     pub position: Option<MemberPosition>,
     /// Objects stored.
     pub objects: u64,
-    /// Whether searches find them: nothing else of it is listed anew first, and no other version is shown in its place.
-    pub is_shown: bool,
+    /// It was opened while another version of the resource was shown, and is hidden until it has been listed.
+    pub is_beside: bool,
 }
 
 /// A cluster that has not left.

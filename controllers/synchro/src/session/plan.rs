@@ -158,7 +158,7 @@ impl Plan {
     }
 
     /// What has to do although the plan has no place for it: of each resource of which no version that is planned or kept has been listed one other that has,
-    /// the first in the member's order, or, where none has, the first one with rows, as while it is listed anew. More would have no
+    /// the first in the member's order, or, where none has, the first of those with rows, as while it is listed anew. More would have no
     /// end: who puts another version first each hour may let none of them be listed.
     pub(crate) fn have_to_do<'a>(
         &'a self,

@@ -361,10 +361,10 @@ impl Running {
     }
 }
 
-/// What has rows: what is shown before what is not, as no other version of it is before that has been listed, and of each of these what has most.
+/// What has rows: what is hidden beside another version comes after all others, and what has most comes first.
 fn with_rows(stored: &[StreamState]) -> Vec<&GroupVersionResource> {
     let mut with_rows = Vec::from_iter(stored.iter().filter(|stored| stored.objects > 0));
-    with_rows.sort_by_key(|stored| (Reverse(stored.is_shown), Reverse(stored.objects)));
+    with_rows.sort_by_key(|stored| (stored.is_beside, Reverse(stored.objects)));
     let types = with_rows.iter().map(|stored| &stored.resource.gvr);
     types.collect()
 }
@@ -376,14 +376,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_comes_before_what_has_more_rows() {
+    fn what_is_hidden_beside_another_comes_after_what_has_fewer_rows() {
         let stored = [
-            ("v1", 0, true),
-            ("v2", 9, false),
-            ("v3", 1, true),
-            ("v4", 2, true),
+            ("v1", 0, false),
+            ("v2", 9, true),
+            ("v3", 1, false),
+            ("v4", 2, false),
         ];
-        let stored = stored.map(|(version, objects, is_shown)| StreamState {
+        let stored = stored.map(|(version, objects, is_beside)| StreamState {
             id: TypeId(1),
             resource: ResourceType {
                 gvr: GroupVersionResource::new("example.com", version, "foos"),
@@ -395,7 +395,7 @@ mod tests {
             },
             position: None,
             objects,
-            is_shown,
+            is_beside,
         });
         let types = with_rows(&stored);
         let versions: Vec<_> = types.iter().map(|gvr| &*gvr.version).collect();

@@ -321,7 +321,7 @@ mod tests {
             },
             position: None,
             objects,
-            is_shown: true,
+            is_beside: false,
         }
     }
 

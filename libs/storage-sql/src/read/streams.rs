@@ -86,7 +86,7 @@ pub(crate) async fn states(
                 resource: known.resource,
                 position: stream.position,
                 objects: u64::try_from(stream.objects).unwrap_or(0),
-                is_shown: stream.is_open,
+                is_beside: stream.is_beside,
             }),
             None => states.untyped.push(id),
         }

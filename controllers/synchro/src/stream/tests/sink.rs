@@ -351,14 +351,14 @@ impl Sink for MemorySink {
                 resource: resource.clone(),
                 position: stored.position.clone(),
                 objects: stored.rows.len() as u64,
-                is_shown: stored.open.as_ref() == Some(resource),
+                is_beside: stored.open.as_ref() != Some(resource),
             };
             let others = (stored.others > 0).then(|| StreamState {
                 id: OTHERS,
                 resource: super::type_of("nodes"),
                 position: None,
                 objects: stored.others,
-                is_shown: true,
+                is_beside: false,
             });
             types.map(state).chain(others).collect()
         }))
