@@ -105,9 +105,9 @@ impl Context {
                     .await
             }
             Discovery::Aggregated => {
-                let make = || Some(discovery::aggregated_core(&seen.types()));
-                let written = (asked.aggregated(), seen.listed(""));
-                self.below(seen, path, asked, written, make).await
+                let make = || Some(discovery::aggregated_core(&seen.types_in("")));
+                let form = (asked.aggregated(), seen.stored_in(""));
+                self.below(seen, path, asked, form, make).await
             }
         }
     }
@@ -118,13 +118,13 @@ impl Context {
         match asked.discovery()? {
             Discovery::Legacy => {
                 let make = || Some(discovery::group_list(&seen.types()));
-                let written = (asked.plain()?, seen.catalog.types.len());
-                self.below(seen, path, asked, written, make).await
+                let form = (asked.plain()?, seen.catalog.types.len());
+                self.below(seen, path, asked, form, make).await
             }
             Discovery::Aggregated => {
                 let make = || Some(discovery::aggregated_groups(&seen.types()));
-                let written = (asked.aggregated(), seen.catalog.types.len());
-                self.below(seen, path, asked, written, make).await
+                let form = (asked.aggregated(), seen.catalog.types.len());
+                self.below(seen, path, asked, form, make).await
             }
         }
     }
@@ -136,10 +136,10 @@ impl Context {
         name: &str,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
-        let make = || discovery::group(&seen.types(), name);
+        let make = || discovery::group(&seen.types_in(name), name);
         let path = format!("/apis/{name}");
-        let written = (asked.plain()?, seen.listed(name));
-        self.below(seen, path, asked, written, make).await
+        let form = (asked.plain()?, seen.stored_in(name));
+        self.below(seen, path, asked, form, make).await
     }
 
     /// `/api/v1` and `/apis/<group>/<version>` below a view.
@@ -149,10 +149,10 @@ impl Context {
         (group, version): (&str, &str),
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
-        let make = || discovery::resources(&seen.types(), group, version);
+        let make = || discovery::resources(&seen.types_in(group), group, version);
         let path = format!("/apis/{group}/{version}");
-        let written = (asked.plain()?, seen.listed(group));
-        self.below(seen, path, asked, written, make).await
+        let form = (asked.plain()?, seen.stored_in(group));
+        self.below(seen, path, asked, form, make).await
     }
 
     /// A document that says something of so many types at most.
@@ -165,8 +165,10 @@ impl Context {
         make: impl FnOnce() -> Option<Value>,
     ) -> Result<Reply, ApiError> {
         let view = (&*seen.catalog, seen.entry());
-        let make = (listed, make);
-        let document = self.documents.of_view(view, path, written, make).await;
+        let document = self
+            .documents
+            .of_view(view, path, written, (listed, make))
+            .await;
         let document = document.ok_or_else(ApiError::no_such_path)?;
         Ok(Reply::document(&document, &asked.known))
     }

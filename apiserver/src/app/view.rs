@@ -9,7 +9,7 @@ use super::asked::Asked;
 use super::context::{Context, OWN_VERSION};
 use super::fleet_version::fleet_version;
 use crate::answer::status::ApiError;
-use crate::discovery::Types;
+use crate::discovery::{Types, stored_of};
 use crate::request::target::View;
 
 /// What a view is, once the catalog has been asked.
@@ -36,11 +36,14 @@ impl Seen {
         all.filter(move |one| entry.is_none_or(|entry| entry.resources.contains(&one.gvr)))
     }
 
-    /// How many types a group has in the whole fleet, which is the most that the view has. No others are looked at.
-    pub(super) fn listed(&self, group: &str) -> usize {
-        let first = GroupVersionResource::new(group, "", "");
-        let those = self.catalog.types.range(first..);
-        those.take_while(|(gvr, _)| gvr.group == group).count()
+    /// Those of one group.
+    pub(super) fn types_in(&self, group: &str) -> Types<'_> {
+        Types::of_group(&self.catalog, self.entry(), group)
+    }
+
+    /// How many types of a group are stored of the whole fleet: no fewer than the view has.
+    pub(super) fn stored_in(&self, group: &str) -> usize {
+        stored_of(&self.catalog, group).count()
     }
 
     /// Its types of one group and name, in all versions.

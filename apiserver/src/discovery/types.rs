@@ -27,6 +27,20 @@ static REVIEWS: LazyLock<[ResourceType; 3]> = LazyLock::new(|| {
     })
 });
 
+/// The types of a group that are stored of any cluster.
+pub(crate) fn stored_of<'a>(
+    catalog: &'a Catalog,
+    group: &str,
+) -> impl Iterator<Item = &'a ResourceType> {
+    let first = GroupVersionResource::new(group, "", "");
+    let those = catalog.types.range(first..).map(|(_, one)| &**one);
+    those.take_while(move |one| one.gvr.group == group)
+}
+
+fn has(cluster: Option<&ClusterEntry>, resource: &ResourceType) -> bool {
+    cluster.is_none_or(|entry| entry.resources.contains(&resource.gvr))
+}
+
 /// What may be done to a type.
 pub(super) fn verbs(resource: &ResourceType) -> &'static [&'static str] {
     if REVIEWS.iter().any(|review| review.gvr == resource.gvr) {
@@ -51,10 +65,20 @@ pub(super) struct Version<'a> {
 impl<'a> Types<'a> {
     /// Those of all clusters, or of one.
     pub(crate) fn of(catalog: &'a Catalog, cluster: Option<&ClusterEntry>) -> Self {
-        let listed = catalog.types.values().map(|one| &**one);
-        let stored =
-            listed.filter(|one| cluster.is_none_or(|entry| entry.resources.contains(&one.gvr)));
+        let all = catalog.types.values().map(|one| &**one);
+        let stored = all.filter(|one| has(cluster, one));
         Self::from_types(stored.chain(REVIEWS.iter()))
+    }
+
+    /// Those of one group: no others are looked at.
+    pub(crate) fn of_group(
+        catalog: &'a Catalog,
+        cluster: Option<&ClusterEntry>,
+        group: &str,
+    ) -> Self {
+        let stored = stored_of(catalog, group).filter(|one| has(cluster, one));
+        let reviews = REVIEWS.iter().filter(|one| one.gvr.group == group);
+        Self::from_types(stored.chain(reviews))
     }
 
     /// Whether there is a document of this group.

@@ -1,6 +1,7 @@
 //! Discovery, versions and the documents for the aggregator.
 
 use super::*;
+use crate::answer::aside::tests::HANDED_OVER;
 use crate::app::context::OWN_VERSION;
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -151,6 +152,33 @@ async fn collections_say_that_they_are_not_served_yet() {
         let answer = server.get(path).await;
         assert_eq!(answer.code, 405, "{path}");
         assert!(answer.message().contains("not served yet"), "{path}");
+    }
+}
+
+/// Whatever else the fleet has: what is said of a few types takes nobody's time.
+#[tokio::test]
+async fn a_document_takes_a_turn_where_it_tells_of_many_types() {
+    let mut contents = Contents::new().cluster("m1", "v1.36.1", "");
+    for (group, types) in [("many.example", 40), ("few.example", 2)] {
+        for number in 0..types {
+            let one = resource(group, "v1", &format!("kinds{number}"), "Kind", true);
+            contents = contents.synced("m1", &one);
+        }
+    }
+    let server = Server::open(contents).await;
+    for (path, code, handed_over) in [
+        ("resources/apis/many.example", 200, 1),
+        ("resources/apis/many.example/v1", 200, 1),
+        ("resources/apis", 200, 1),
+        ("resources/apis/few.example", 200, 0),
+        ("resources/apis/few.example/v1", 200, 0),
+        ("resources/apis/none.example", 404, 0),
+        ("resources/api/v1", 200, 0),
+        ("resources/version", 200, 0),
+    ] {
+        let before = HANDED_OVER.get();
+        assert_eq!(server.get(path).await.code, code, "{path}");
+        assert_eq!(HANDED_OVER.get() - before, handed_over, "{path}");
     }
 }
 
