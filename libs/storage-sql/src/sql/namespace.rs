@@ -171,14 +171,16 @@ pub(crate) fn some(cluster: i64, limit: u32) -> Statement {
     )
 }
 
-/// Deletes namespaces, unless a type has objects there again. Found by id: by the index of `types` every empty namespace would be read.
-pub(crate) fn delete(dialect: Dialect, ids: &[i64]) -> Statement {
+/// Deletes namespaces, unless a type has objects there again or a history has something after `history`. Found by id: by the index of `types` every empty
+/// namespace would be read.
+pub(crate) fn delete(dialect: Dialect, history: i64, ids: &[i64]) -> Statement {
     Sql::new(
         dialect,
         "ns.delete",
         "DELETE FROM ns WHERE types + 0 = 0 AND ",
     )
     .within("nsid", ids)
+    .bound(" AND kept <= ?", [history.into()])
     .build()
 }
 

@@ -174,7 +174,8 @@ pub(crate) async fn sweep_namespaces(
     let ids = rows(connection, statement, |r| r.int(0)).await?;
     let dialect = connection.dialect();
     for part in ids.chunks(dialect.most_values()) {
-        if connection.execute(namespace::delete(dialect, part)).await? != part.len() as u64 {
+        let deleted = namespace::delete(dialect, head.history, part);
+        if connection.execute(deleted).await? != part.len() as u64 {
             return Err(collided("a namespace was written to while it was purged"));
         }
     }

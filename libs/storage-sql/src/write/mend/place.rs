@@ -147,8 +147,8 @@ impl Removed {
         Ok(Self { newest, unseen })
     }
 
-    /// The last thing of a step: from here on nobody prunes, and where somebody has he may have passed by a tombstone that he did not see. What he was past of
-    /// before went at once, and what is ahead of him he will see.
+    /// The last thing of a step: from here on nobody prunes, and where somebody has, for the watch window or for a history, he may have passed by a tombstone
+    /// that he did not see. What is ahead of him he will see.
     async fn settle(self, connection: &mut dyn Connection) -> Result<(), StoreError> {
         if self.newest.is_empty() {
             return Ok(());
@@ -156,10 +156,13 @@ impl Removed {
         let before = self.unseen.keep_names(connection).await?;
         connection.execute(head::advance(0)).await?;
         let now = head_row::read(connection).await?;
-        let is_passed = |rev: i64| before.history < rev && rev <= now.pruned;
+        let is_passed = |rev: i64| {
+            let of_window = before.pruned < rev && rev <= now.pruned;
+            of_window || (before.history < rev && rev <= now.history)
+        };
         let mut passed = self.newest;
         passed.retain(|(rev, _)| is_passed(*rev));
-        if (now.pruned, now.history) != (before.pruned, before.history) && !passed.is_empty() {
+        if !passed.is_empty() {
             let unseen = versions::delete_newest(connection, &passed).await?;
             unseen.keep_names(connection).await?;
         }
@@ -304,6 +307,63 @@ mod tests {
         removed.expect("removed")
     }
 
+    fn with_history() -> Options {
+        Options {
+            history: Some(History {
+                of: [(String::new(), "pods".to_owned())].into(),
+                window: Duration::from_secs(100_000_000),
+                bytes: 0,
+            }),
+            ..Options::default()
+        }
+    }
+
+    /// Two versions of a pod, of which the second one is newest.
+    async fn put_twice(fixture: &Fixture) -> i32 {
+        let pods = fixture.pods_of("member1").await;
+        for version in ["1", "2"] {
+            let object = object("ns", "a").version(version);
+            fixture.put(&pods, [object]).await;
+        }
+        fixture.purge(10).await;
+        pods.stream.resource.0
+    }
+
+    /// The end of a history passed it, where that of the watch window had been before.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_the_end_of_a_history_passed_by_leaves_no_tombstone() {
+        for engine in [Engine::Postgres, Engine::Mysql] {
+            let Some(database) = Database::for_test(engine).expect("a server") else {
+                continue;
+            };
+            let location = database.patient_url().parse().expect("a location");
+            let options = with_history();
+            let (prunes, mends) = (
+                open(&location, &options).await,
+                open(&location, &options).await,
+            );
+            let fixture = Fixture::of(&prunes);
+            let resource = put_twice(&fixture).await;
+            pass(&mends, "UPDATE lease SET clock = clock + 999999999").await;
+            fixture.purge(10).await;
+            pass(&mends, "UPDATE lease SET clock = clock + 999999999999").await;
+
+            let mut step = mends.database.write().await.expect("a transaction");
+            assert_eq!(number(&mut *step, "SELECT pruned FROM head").await, 2);
+            assert_eq!(number(&mut *step, "SELECT history FROM head").await, 0);
+            let removed = removed(&mut *step, resource).await;
+            fixture.purge(10).await;
+            removed.settle(&mut *step).await.expect("settled");
+            assert_eq!(number(&mut *step, "SELECT history FROM head").await, 2);
+            step.commit().await.expect("committed");
+
+            let mut reader = mends.database.write().await.expect("a transaction");
+            let left = number(&mut *reader, "SELECT COUNT(*) FROM ver").await;
+            assert_eq!(left, 0, "{engine:?}");
+            reader.rollback().await.expect("ended");
+        }
+    }
+
     /// A tombstone that pruning passed by leads to what a history has, so the namespace is known by its name for as long; and another one that is
     /// known for longer stays so.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -313,29 +373,17 @@ mod tests {
                 continue;
             };
             let location = database.patient_url().parse().expect("a location");
-            let options = Options {
-                history: Some(History {
-                    of: [(String::new(), "pods".to_owned())].into(),
-                    window: Duration::from_secs(100_000_000),
-                    bytes: 0,
-                }),
-                ..Options::default()
-            };
+            let options = with_history();
             let (prunes, mends) = (
                 open(&location, &options).await,
                 open(&location, &options).await,
             );
             let fixture = Fixture::of(&prunes);
-            let pods = fixture.pods_of("member1").await;
-            for version in ["1", "2"] {
-                let object = object("ns", "a").version(version);
-                fixture.put(&pods, [object]).await;
-            }
-            fixture.purge(10).await;
+            let resource = put_twice(&fixture).await;
             pass(&mends, "UPDATE lease SET clock = clock + 999999999").await;
 
             let mut step = mends.database.write().await.expect("a transaction");
-            let removed = removed(&mut *step, pods.stream.resource.0).await;
+            let removed = removed(&mut *step, resource).await;
             fixture.purge(10).await;
             removed.settle(&mut *step).await.expect("settled");
             assert_eq!(number(&mut *step, "SELECT pruned FROM head").await, 2);

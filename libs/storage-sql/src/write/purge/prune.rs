@@ -90,7 +90,7 @@ pub(super) async fn prune(
 }
 
 /// The last thing of a step, for every writer waits for it: from here on nothing is made anew. What has been, which counts as a change of the catalogue, may have left tombstones
-/// where the log was walked. While a fleet joins the catalogue changes all the time, so that is looked at before, and once more only where it has changed since.
+/// where the log was walked. While a fleet joins the catalogue changes all the time, so that is looked at before, and once more only where somebody who was waited for has changed it.
 async fn take_head<'a>(
     connection: &mut dyn Connection,
     before: &HeadRow,
