@@ -117,6 +117,25 @@ async fn plans(database: &PostgresDatabase) -> Vec<String> {
 }
 
 /// On tables of which nobody has counted anything, as they are when a store is made and filled.
+/// Where rows are changed in place there is room for it, and what is deleted is given back soon, however large a table is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tables_leave_room_and_are_vacuumed_as_they_are_used() {
+    let Some((_guard, server)) = place() else {
+        return;
+    };
+    let database = open(&server).await.expect("opened");
+    let options = Statement::fixed(
+        "test",
+        "SELECT relname::TEXT || ': ' || array_to_string(reloptions, ', ') FROM pg_class \
+         WHERE relkind = 'r' AND reloptions IS NOT NULL AND relnamespace = 'public'::regnamespace ORDER BY relname",
+        [],
+    );
+    let mut transaction = database.write().await.expect("a transaction");
+    let options = rows(&mut *transaction, options, |row| row.text(0)).await;
+    transaction.rollback().await.expect("ended");
+    insta::assert_snapshot!(options.expect("tables").join("\n"));
+}
+
 #[tokio::test]
 async fn every_statement_is_run_along_the_index_that_is_meant() {
     let Some((_place, server)) = place() else {

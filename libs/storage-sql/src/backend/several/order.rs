@@ -1,5 +1,6 @@
 //! Writers that write at the same time: the order of revisions, and rows that several want.
 
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,9 +9,12 @@ use armadex_storage::Change;
 use armadex_storage::conformance::fixture::all_pods;
 use armadex_storage::conformance::{Fixture, Writer, object, resource};
 use futures::future::join_all;
+use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
-use super::place::{Home, PATIENCE, PAUSE, fixture_of, persist, wait_until_somebody_waits};
+use super::place::{
+    Home, PATIENCE, PAUSE, Place, fixture_of, open, persist, wait_until_somebody_waits,
+};
 use crate::backend::{Lane, head_row, rows};
 use crate::sql::statement::Statement;
 use crate::sql::{head, object};
@@ -20,22 +24,53 @@ const WRITERS: usize = 4;
 const BATCHES: usize = 40;
 const OBJECTS: usize = 12;
 
-/// Each with a cluster of its own, some batches at a time so that they share transactions. Every revision is seen, and each once.
+/// What a child process writes, and where; without it the child's part does nothing.
+const PART: &str = "ARMADEX_TEST_PART_OF_A_WRITER";
+
+/// What each of the processes does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_beside_four_writers_finds_no_gap() {
-    for place in Home::on_each_server() {
-        let stores = place.stores(WRITERS).await;
+async fn fills_its_part() {
+    let Ok(part) = std::env::var(PART) else {
+        return;
+    };
+    let (number, url) = part.split_once(' ').expect("a number and a place");
+    let store = open(url).await;
+    fill(&store, number.parse().expect("a number")).await;
+    store.shutdown().await;
+}
+
+/// Each with a cluster of its own, some batches at a time so that they share transactions. Every revision is seen, and each once; and whoever looks
+/// meanwhile whether the store is sound finds that it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_beside_four_writing_processes_finds_no_gap() {
+    for place in Place::of_each_kind() {
         let reader = place.store().await;
+        let mut writers: Vec<Child> = (0..WRITERS).map(|part| writer(&place, part)).collect();
         let done = AtomicBool::new(false);
         let writing = async {
-            let writers = stores.iter().enumerate();
-            join_all(writers.map(|(number, store)| fill(store, number))).await;
+            fixture_of(&reader).assert_sound().await;
+            for writer in &mut writers {
+                let ended = writer.wait().await.expect("its end");
+                assert!(ended.success(), "{ended}");
+            }
             done.store(true, Ordering::Release);
         };
         let ((), seen) = tokio::join!(writing, follow(&reader, &done));
         assert_eq!(seen, WRITERS * BATCHES * OBJECTS);
         fixture_of(&reader).assert_sound().await;
     }
+}
+
+/// This program once more, ended with the test.
+fn writer(place: &Place, part: usize) -> Child {
+    let own = std::env::current_exe().expect("this test");
+    let process = Command::new(own)
+        .args(["--exact", "backend::several::order::fills_its_part"])
+        .env(PART, format!("{part} {}", place.url()))
+        .stdout(Stdio::null())
+        .kill_on_drop(true)
+        .spawn();
+    process.expect("a writer")
 }
 
 async fn fill(store: &Arc<SqlStore>, number: usize) {

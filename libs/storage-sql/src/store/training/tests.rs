@@ -199,6 +199,26 @@ async fn a_try_that_failed_is_made_again_and_one_in_vain_is_not() {
     assert_eq!(store.schedule.choose(now, &[]), Some((of_widgets, 8)));
 }
 
+/// Each would read thousands of objects, and all but one for nothing.
+#[tokio::test]
+async fn who_does_not_do_the_periodic_work_trains_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = options(Duration::ZERO);
+    let (holder, _) = store(&directory, &options).await;
+    put(&holder, "m", &widgets()).await;
+    let purged = holder.purge(100, Duration::ZERO).await;
+    purged.expect("it does the periodic work");
+    let (other, watch) = store(&directory, &options).await;
+    put(&other, "another", &widgets()).await;
+    for _ in 0..2 {
+        let purged = other.purge(100, Duration::ZERO).await;
+        purged.expect("it leaves it to the first one");
+        other.see_to_dictionaries().await;
+    }
+    assert!(watch.count("dict.all") > 0, "it learns of others'");
+    assert_eq!(watch.count("dict.sample"), 0);
+}
+
 #[tokio::test]
 async fn who_found_what_another_trained_looks_for_more_at_once() {
     let directory = tempfile::tempdir().expect("a directory");
