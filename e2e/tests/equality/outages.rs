@@ -3,9 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use armadex_databases::Server;
 use armadex_e2e::armadex::Armadex;
+use armadex_e2e::progress::note;
 use armadex_e2e::scenario::{SOON, wait_until_synced};
 use armadex_e2e::{Harness, wait_until};
 use http::header::RETRY_AFTER;
@@ -21,6 +22,8 @@ const PAUSED: Duration = Duration::from_secs(15);
 const AWAY: Duration = Duration::from_secs(60);
 /// What nobody waits for takes less, through a control plane on a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(1);
+/// Twice what a first sync takes.
+const MOST_KIB: u64 = 192 << 10;
 const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods?limit=1";
 /// What is 0 while the store cannot be read, and while it cannot be written to.
 const WELL: [&str; 2] = ["armadex_store_readable", "armadex_store_writable"];
@@ -53,7 +56,16 @@ pub(crate) async fn happen(fleet: &Harness, armadex: &Armadex) -> Result<()> {
     searches_are_answered(fleet).await?;
     is_measured(armadex, 1.0).await?;
     wait_until_synced(fleet, &MEMBERS, SOON).await?;
+    is_bounded(armadex)?;
     is_logged_once(armadex)
+}
+
+/// What members send meanwhile is waited with and not gathered.
+fn is_bounded(armadex: &Armadex) -> Result<()> {
+    let kib = armadex.record().peak_rss_kib().context("it ended")?;
+    note(format_args!("the most memory with outages: {kib} KiB"));
+    ensure!(kib < MOST_KIB, "{kib} KiB");
+    Ok(())
 }
 
 async fn searches_are_refused_at_once(fleet: &Harness) -> Result<()> {
