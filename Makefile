@@ -46,7 +46,7 @@ demo-seed: $(E2E)
 demo-down: $(E2E)
 	@$(E2E) down
 
-.PHONY: test databases check unit budgets e2e e2e-ha gen gen-current deny commits
+.PHONY: test databases check unit budgets e2e e2e-ha e2e-upgrade gen gen-current deny commits
 
 # What was not run for want of a database server, or of Karmada, says so in the first file, advisories that could not be checked in the second; `make test`
 # ends with both.
@@ -86,6 +86,11 @@ e2e-ha: tools
 	@sh databases/install.sh galera
 	cargo test --locked --package armadex-storage-sql --test galera -- --ignored
 	ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e --test ha -- --ignored --test-threads 1 --nocapture
+
+# The program of before the newest migration and this one on one store. It is built from the history, which takes minutes, once; no part of `make test`.
+e2e-upgrade: tools databases
+	former="$$(sh e2e/former.sh)" && ARMADEX_FORMER_BIN="$$former" ARMADEX_TEST_DATABASES=require ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" \
+		cargo test --locked --package armadex-e2e --test upgrade -- --ignored --test-threads 1 --nocapture
 
 # make commits FROM=main: whether each commit since then builds, tests and all. A minute or two for each, and no part of `make test`.
 commits: prerequisites

@@ -57,7 +57,9 @@ pub enum Role {
 }
 
 impl Role {
-    fn command(self) -> &'static str {
+    /// What it is called on the command line.
+    #[must_use]
+    pub fn command(self) -> &'static str {
         match self {
             Self::All => "all",
             Self::Apiserver => "apiserver",
@@ -67,7 +69,8 @@ impl Role {
     }
 
     /// Whom the control plane takes it for.
-    fn account(self) -> &'static str {
+    #[must_use]
+    pub fn account(self) -> &'static str {
         match self {
             Self::All => account::ACCOUNT,
             Self::Apiserver => account::APISERVER.account,
@@ -97,13 +100,24 @@ impl Armadex {
     pub async fn start_as(
         fleet: &Harness,
         role: Role,
+        way: (&str, &Path),
+        extra: &[&str],
+    ) -> Result<Self> {
+        Self::start_built(fleet, binary()?, role, way, extra).await
+    }
+
+    /// The same of another build of the binary.
+    pub async fn start_built(
+        fleet: &Harness,
+        binary: PathBuf,
+        role: Role,
         (name, kubeconfig): (&str, &Path),
         extra: &[&str],
     ) -> Result<Self> {
         let (listen, admin) = (free_port()?, free_port()?);
         let mut arguments = arguments(fleet, role, kubeconfig, listen, admin)?;
         arguments.extend(extra.iter().map(|&argument| argument.to_owned()));
-        let program = Program::new(name, binary()?, arguments);
+        let program = Program::new(name, binary, arguments);
         let record = program.start(fleet.folder())?;
         let armadex = Self {
             program,

@@ -1,0 +1,233 @@
+//! An upgrade, there and back: the program of before the newest migration of the store and this one work on one store, until something begins that the former
+//! one does not know.
+//!
+//! The former one is built from the history of the repository, which takes minutes: `make e2e-upgrade` does that and runs these.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use armadex_e2e::armadex::{self, Armadex, Role};
+use armadex_e2e::bodies;
+use armadex_e2e::churn::Churn;
+use armadex_e2e::equality::{Kind, SEEDED_KINDS};
+use armadex_e2e::progress::note;
+use armadex_e2e::raw;
+use armadex_e2e::scenario::{
+    Apart, SOON, TALKATIVE, wait_until_equal, wait_until_synced, wait_until_watched,
+};
+use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::store::StoreKind;
+use armadex_e2e::{Harness, Options, deploy, wait_until};
+use tokio_util::sync::CancellationToken;
+
+const MEMBER: &str = "member1";
+/// It ends when it is told to: this is longer than all that happens meanwhile.
+const CHURN: Churn = Churn {
+    rate: 40,
+    length: Duration::from_secs(600),
+    seed: 1,
+};
+/// Some of it is over before the churn is, so each of them prunes what the other one wrote.
+const WATCH_WINDOW: &str = "--watch-window=30";
+/// Of what the former one does not know, and would not leave where it is.
+const HISTORY: &str = "--history-of=pods";
+/// What is said of a store that serves others.
+const REFUSAL: &str = "use a newer binary";
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "by make e2e-upgrade"]
+async fn both_versions_work_on_one_store() -> Result<()> {
+    the_story(StoreKind::Sqlite).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "by make e2e-upgrade"]
+async fn both_versions_work_on_one_store_on_postgresql() -> Result<()> {
+    the_story(StoreKind::Postgres).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "by make e2e-upgrade"]
+async fn both_versions_work_on_one_store_on_mariadb() -> Result<()> {
+    the_story(StoreKind::Mariadb).await
+}
+
+async fn the_story(store: StoreKind) -> Result<()> {
+    if !store.is_there()? {
+        return Ok(());
+    }
+    let (former, own) = (Build::former()?, Build::own()?);
+    let fleet = Harness::start(Options {
+        members: 1,
+        store: Some(store),
+        ..Options::default()
+    })
+    .await?;
+    armadex::install_apart(&fleet).await?;
+    let mut then = former.parts(&fleet).await?;
+    then.apiserver.register(&fleet).await?;
+    fleet.kubectl("host").apply(&deploy::policy()?).await?;
+    fleet.join(MEMBER).await?;
+    let plan = Plan {
+        count: 200,
+        seed: 1,
+    };
+    seed::put(&fleet.member(MEMBER)?, plan).await?;
+    has_what_the_member_has(&fleet).await?;
+    wait_until_synced(&fleet, &[MEMBER], SOON).await?;
+
+    let member = fleet.member(MEMBER)?.client().await?;
+    let stop = CancellationToken::new();
+    let moved = async {
+        let now = there_and_back(&fleet, &own, &mut then).await?;
+        stop.cancel();
+        anyhow::Ok(now)
+    };
+    let (done, mut now) = tokio::try_join!(CHURN.run(&member, &stop), moved)?;
+    note(format_args!("churn around an upgrade: {done:?}"));
+    armadex::check_store(&fleet).await?;
+    reads_what_the_member_has(&fleet, &then.apiserver, &mut now.apiserver).await?;
+    reads_what_the_member_has(&fleet, &now.apiserver, &mut then.apiserver).await?;
+    then.controllers.stop()?;
+    now.synchro.restart().await?;
+    then.synchro.end();
+    wait_until_watched(&now.synchro, 1, SOON).await?;
+    then.synchro.restart().await?;
+    the_former_one_is_refused(&fleet, &own, (&mut now, &mut then)).await?;
+    has_what_the_member_has(&fleet).await?;
+    now.stop()?;
+    armadex::check_store(&fleet).await?;
+    fleet.finish().await;
+    Ok(())
+}
+
+/// This one migrates the store beside the former one, which goes on, hands the member over and takes it back. Nothing is listed for that.
+async fn there_and_back(fleet: &Harness, own: &Build, then: &mut Apart) -> Result<Apart> {
+    let now = own.parts(fleet).await?;
+    let readers = [then.apiserver.clone(), now.apiserver.clone()];
+    is_stored(fleet, &readers, "by-the-former-one").await?;
+    then.synchro.end();
+    wait_until_watched(&now.synchro, 1, SOON).await?;
+    is_stored(fleet, &readers, "by-this-one").await?;
+    then.synchro.restart().await?;
+    now.synchro.end();
+    wait_until_watched(&then.synchro, 1, SOON).await?;
+    is_stored(fleet, &readers, "on-the-way-back").await?;
+    let lists = then.synchro.counter(armadex::LISTS).await?;
+    ensure!(lists == 0.0, "{lists} lists on the way back");
+    Ok(now)
+}
+
+/// Whoever has the member stores what is made in it now, and each of these reads that.
+async fn is_stored(fleet: &Harness, readers: &[Armadex], name: &str) -> Result<()> {
+    let create = ["create", "configmap", name, "--namespace=default"];
+    fleet.kubectl(MEMBER).run(&create).await?;
+    let maps = Kind::CONFIG_MAPS.path_of(MEMBER);
+    let maps = maps.replace("/configmaps", "/namespaces/default/configmaps");
+    let (path, server) = (format!("{maps}/{name}"), armadex::server_name());
+    for reader in readers {
+        wait_until(&format!("{name} is read"), SOON, || async {
+            let kubeconfig = fleet.host().kubeconfig();
+            let asked = raw::get_from(&kubeconfig, reader.listen, &server, &path).await?;
+            let answer = asked.context("no answer")?;
+            ensure!(answer.code == 200, "{}: {}", answer.code, answer.body);
+            Ok(true)
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// While the other one is away: lists, and each object field by field.
+async fn reads_what_the_member_has(
+    fleet: &Harness,
+    reader: &Armadex,
+    other: &mut Armadex,
+) -> Result<()> {
+    other.end();
+    reader.register(fleet).await?;
+    has_what_the_member_has(fleet).await?;
+    let host = fleet.host().client().await?;
+    let member = fleet.member(MEMBER)?.client().await?;
+    for kind in SEEDED_KINDS {
+        bodies::compare(&host, &member, MEMBER, kind).await?;
+    }
+    other.restart().await
+}
+
+/// What begins now needs programs that know of it: the former one ends where it runs, with a word, and does not start again.
+async fn the_former_one_is_refused(
+    fleet: &Harness,
+    own: &Build,
+    (now, then): (&mut Apart, &mut Apart),
+) -> Result<()> {
+    now.synchro.stop()?;
+    now.synchro = own.start(fleet, Role::Synchro, &[HISTORY]).await?;
+    wait_until("there is a history", SOON, || async {
+        let metrics = now.synchro.metrics().await?;
+        Ok(metrics.contains("\narmadex_store_history_bytes"))
+    })
+    .await?;
+    for part in [&mut then.synchro, &mut then.apiserver] {
+        wait_until("the former one ends", SOON, || async {
+            Ok(!part.record().is_alive())
+        })
+        .await?;
+        ensure!(part.log().contains(REFUSAL), "{}", part.log());
+        let started = part.restart().await;
+        let refused = started.err().context("the former one was let in")?;
+        let said = format!("{refused:#}");
+        ensure!(said.contains(REFUSAL), "{said}");
+    }
+    Ok(())
+}
+
+async fn has_what_the_member_has(fleet: &Harness) -> Result<()> {
+    let objects = wait_until_equal(fleet, &[MEMBER], &SEEDED_KINDS, SOON).await?;
+    ensure!(objects > 200, "{objects} objects");
+    Ok(())
+}
+
+/// A program, and what its processes are called.
+struct Build {
+    binary: PathBuf,
+    name: &'static str,
+}
+
+impl Build {
+    fn former() -> Result<Self> {
+        let binary = std::env::var_os("ARMADEX_FORMER_BIN");
+        let binary = binary.context("ARMADEX_FORMER_BIN names no program: `make e2e-upgrade`")?;
+        Ok(Self {
+            binary: binary.into(),
+            name: "former",
+        })
+    }
+
+    fn own() -> Result<Self> {
+        Ok(Self {
+            binary: armadex::binary()?,
+            name: "own",
+        })
+    }
+
+    async fn parts(&self, fleet: &Harness) -> Result<Apart> {
+        Ok(Apart {
+            controllers: self.start(fleet, Role::Controllers, &[]).await?,
+            synchro: self.start(fleet, Role::Synchro, &[]).await?,
+            apiserver: self.start(fleet, Role::Apiserver, &[]).await?,
+        })
+    }
+
+    async fn start(&self, fleet: &Harness, role: Role, extra: &[&str]) -> Result<Armadex> {
+        let name = format!("armadex-{}-{}", self.name, role.command());
+        let kubeconfig = fleet.folder().account_kubeconfig(role.account());
+        let mut extra = [&[TALKATIVE], extra].concat();
+        if role == Role::Synchro {
+            extra.push(WATCH_WINDOW);
+        }
+        let binary = self.binary.clone();
+        Armadex::start_built(fleet, binary, role, (&name, &kubeconfig), &extra).await
+    }
+}
