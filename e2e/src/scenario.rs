@@ -8,8 +8,11 @@ use serde_json::Value;
 
 use crate::armadex::{self, Armadex, Role};
 use crate::deploy;
-use crate::equality::{COLLECTED_KINDS, Difference, Kind, Objects, list_fleet, list_member};
+use crate::equality::{
+    COLLECTED_KINDS, Difference, Kind, Objects, SEEDED_KINDS, list_fleet, list_member,
+};
 use crate::harness::Harness;
+use crate::seed::{self, Plan};
 use crate::wait::{wait_for, wait_until};
 
 /// On-boarding and off-boarding follow within seconds; the limit is for a busy machine of two cores.
@@ -70,6 +73,19 @@ pub async fn on_board_apart(fleet: &Harness, policy: &str, arguments: &[&str]) -
     apart.apiserver.register(fleet).await?;
     fleet.kubectl("host").apply(policy).await?;
     Ok(apart)
+}
+
+/// Joins a member, puts a few hundred objects into it, and waits until all of them are stored and every kind is watched.
+pub async fn join_seeded(fleet: &Harness, member: &str) -> Result<()> {
+    let plan = Plan {
+        count: 200,
+        seed: 1,
+    };
+    fleet.join(member).await?;
+    seed::put(&fleet.member(member)?, plan).await?;
+    let objects = wait_until_equal(fleet, &[member], &SEEDED_KINDS, SOON).await?;
+    ensure!(objects > plan.count, "{objects} objects");
+    wait_until_synced(fleet, &[member], SOON).await
 }
 
 /// All objects of `kinds` in `members`, asked directly.

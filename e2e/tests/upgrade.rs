@@ -14,9 +14,8 @@ use armadex_e2e::equality::{Kind, SEEDED_KINDS};
 use armadex_e2e::progress::note;
 use armadex_e2e::raw;
 use armadex_e2e::scenario::{
-    Apart, SOON, TALKATIVE, wait_until_equal, wait_until_synced, wait_until_watched,
+    Apart, SOON, TALKATIVE, join_seeded, wait_until_equal, wait_until_watched,
 };
-use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, deploy, wait_until};
 use tokio_util::sync::CancellationToken;
@@ -68,14 +67,7 @@ async fn the_story(store: StoreKind) -> Result<()> {
     let mut then = former.parts(&fleet).await?;
     then.apiserver.register(&fleet).await?;
     fleet.kubectl("host").apply(&deploy::policy()?).await?;
-    fleet.join(MEMBER).await?;
-    let plan = Plan {
-        count: 200,
-        seed: 1,
-    };
-    seed::put(&fleet.member(MEMBER)?, plan).await?;
-    has_what_the_member_has(&fleet).await?;
-    wait_until_synced(&fleet, &[MEMBER], SOON).await?;
+    join_seeded(&fleet, MEMBER).await?;
 
     let member = fleet.member(MEMBER)?.client().await?;
     let stop = CancellationToken::new();

@@ -4,9 +4,8 @@ use anyhow::{Context as _, Result, ensure};
 use armadex_e2e::armadex::{self, Armadex, Role};
 use armadex_e2e::equality::SEEDED_KINDS;
 use armadex_e2e::scenario::{
-    SOON, TALKATIVE, on_board, wait_until_equal, wait_until_synced, wait_until_watched,
+    SOON, TALKATIVE, join_seeded, on_board, wait_until_equal, wait_until_watched,
 };
-use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options};
 use serde_json::Value;
@@ -30,14 +29,7 @@ async fn a_store_that_moves_to_another_database_costs_no_list() -> Result<()> {
     })
     .await?;
     let mut armadex = on_board(&fleet).await?;
-    fleet.join(MEMBER).await?;
-    let plan = Plan {
-        count: 200,
-        seed: 1,
-    };
-    seed::put(&fleet.member(MEMBER)?, plan).await?;
-    wait_until_equal(&fleet, &[MEMBER], &SEEDED_KINDS, SOON).await?;
-    wait_until_synced(&fleet, &[MEMBER], SOON).await?;
+    join_seeded(&fleet, MEMBER).await?;
     for (number, kind) in others.into_iter().enumerate() {
         let first = page(&fleet, PODS).await?;
         armadex.stop()?;

@@ -14,10 +14,9 @@ use armadex_e2e::churn::Churn;
 use armadex_e2e::equality::SEEDED_KINDS;
 use armadex_e2e::progress::note;
 use armadex_e2e::scenario::{
-    SOON, TALKATIVE, on_board_apart, wait_for_condition, wait_until_absent, wait_until_equal,
-    wait_until_synced, wait_until_watched,
+    SOON, TALKATIVE, join_seeded, on_board_apart, wait_for_condition, wait_until_absent,
+    wait_until_equal, wait_until_watched,
 };
-use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::wire::Wire;
 use armadex_e2e::{Harness, Options, deploy, wait_for, wait_until};
@@ -60,14 +59,7 @@ async fn the_story(store: StoreKind) -> Result<()> {
     })
     .await?;
     let mut parts = on_board_apart(&fleet, &deploy::policy()?, &[TALKATIVE]).await?;
-    fleet.join("member1").await?;
-    let plan = Plan {
-        count: 200,
-        seed: 1,
-    };
-    seed::put(&fleet.member("member1")?, plan).await?;
-    wait_until_equal(&fleet, &["member1"], &SEEDED_KINDS, SOON).await?;
-    wait_until_synced(&fleet, &["member1"], SOON).await?;
+    join_seeded(&fleet, "member1").await?;
 
     of_two_policies_with_one_name_the_first_has_it(&fleet).await?;
     let one = &mut parts.synchro;

@@ -5,8 +5,7 @@ use armadex_databases::{Server, Setup, tell_at_the_end};
 use armadex_e2e::account;
 use armadex_e2e::armadex::{Armadex, Role};
 use armadex_e2e::equality::SEEDED_KINDS;
-use armadex_e2e::scenario::{SOON, TALKATIVE, on_board_apart, wait_until_equal, wait_until_synced};
-use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::scenario::{SOON, TALKATIVE, join_seeded, on_board_apart, wait_until_equal};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, deploy};
 use tokio::task::block_in_place;
@@ -31,14 +30,7 @@ async fn searches_are_read_from_a_replica_while_the_store_is_away() -> Result<()
         );
     };
     let parts = on_board_apart(&fleet, &deploy::policy()?, &[TALKATIVE]).await?;
-    fleet.join(MEMBER).await?;
-    let plan = Plan {
-        count: 200,
-        seed: 1,
-    };
-    seed::put(&fleet.member(MEMBER)?, plan).await?;
-    has_what_the_member_has(&fleet).await?;
-    wait_until_synced(&fleet, &[MEMBER], SOON).await?;
+    join_seeded(&fleet, MEMBER).await?;
 
     let reader = reader_of(&fleet, &replica).await?;
     parts.apiserver.end();
