@@ -374,6 +374,7 @@ mod tests {
     use armadex_storage::TypeId;
 
     use super::*;
+    use crate::testing::named;
 
     #[test]
     fn what_is_hidden_beside_another_comes_after_what_has_fewer_rows() {
@@ -387,11 +388,7 @@ mod tests {
             id: TypeId(1),
             resource: ResourceType {
                 gvr: GroupVersionResource::new("example.com", version, "foos"),
-                kind: "Foo".to_owned(),
-                namespaced: true,
-                singular: String::new(),
-                short_names: vec![],
-                categories: vec![],
+                ..named("foos")
             },
             position: None,
             objects,

@@ -74,11 +74,11 @@ async fn keeps_nothing(
     }
     // Once there was a history, which may be over.
     let had_histories = head.serves >= schema::serves_with_history(connection.dialect());
-    let of = match had_histories {
-        true => rows(connection, history::types(), history::decode).await?,
-        false => vec![],
-    };
-    Ok(of.is_empty())
+    if !had_histories {
+        return Ok(true);
+    }
+    let types = rows(connection, history::types(), history::decode).await?;
+    Ok(types.is_empty())
 }
 
 /// Takes `count` revisions; gives the head, which has the last.

@@ -276,9 +276,14 @@ mod tests {
     use crate::sql::statement::Statement;
     use crate::{Location, Options, SqlStore, open_with};
 
-    async fn open(location: &Location, options: &Options) -> Arc<SqlStore> {
-        let store = open_with(location, options).await;
-        Arc::new(store.expect("a store"))
+    /// Two processes of one store.
+    async fn two_stores(database: &Database, options: &Options) -> [Arc<SqlStore>; 2] {
+        let location: Location = database.patient_url().parse().expect("a location");
+        let open = async || {
+            let store = open_with(&location, options).await;
+            Arc::new(store.expect("a store"))
+        };
+        [open().await, open().await]
     }
 
     async fn pass(store: &SqlStore, statement: &'static str) {
@@ -336,12 +341,7 @@ mod tests {
             let Some(database) = Database::for_test(engine).expect("a server") else {
                 continue;
             };
-            let location = database.patient_url().parse().expect("a location");
-            let options = with_history();
-            let (prunes, mends) = (
-                open(&location, &options).await,
-                open(&location, &options).await,
-            );
+            let [prunes, mends] = two_stores(&database, &with_history()).await;
             let fixture = Fixture::of(&prunes);
             let resource = put_twice(&fixture).await;
             pass(&mends, "UPDATE lease SET clock = clock + 999999999").await;
@@ -372,12 +372,7 @@ mod tests {
             let Some(database) = Database::for_test(engine).expect("a server") else {
                 continue;
             };
-            let location = database.patient_url().parse().expect("a location");
-            let options = with_history();
-            let (prunes, mends) = (
-                open(&location, &options).await,
-                open(&location, &options).await,
-            );
+            let [prunes, mends] = two_stores(&database, &with_history()).await;
             let fixture = Fixture::of(&prunes);
             let resource = put_twice(&fixture).await;
             pass(&mends, "UPDATE lease SET clock = clock + 999999999").await;
@@ -406,12 +401,7 @@ mod tests {
             let Some(database) = Database::for_test(engine).expect("a server") else {
                 continue;
             };
-            let location = database.patient_url().parse().expect("a location");
-            let options = Options::default();
-            let (prunes, mends) = (
-                open(&location, &options).await,
-                open(&location, &options).await,
-            );
+            let [prunes, mends] = two_stores(&database, &Options::default()).await;
             let fixture = Fixture::of(&prunes);
             let pods = fixture.pods_of("member1").await;
             fixture.put(&pods, [object("ns", "a")]).await;

@@ -275,6 +275,8 @@ fn past_of(log: &[LogRow], histories: &Histories) -> Vec<i64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use armadex_storage::conformance::{Fixture, object};
 
     use super::*;
@@ -287,7 +289,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let location = Location::Sqlite(directory.path().join("store.db"));
         let store = open_with(&location, &Options::default()).await;
-        let store = std::sync::Arc::new(store.expect("a store"));
+        let store = Arc::new(store.expect("a store"));
         let fixture = Fixture::of(&store);
         let pods = fixture.pods_of("member1").await;
         fixture
