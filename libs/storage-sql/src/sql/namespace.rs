@@ -171,15 +171,16 @@ pub(crate) fn some(cluster: i64, limit: u32) -> Statement {
     )
 }
 
-/// Deletes namespaces, unless a type has objects there again or a history has something after `history`. Found by id: by the index of `types` every empty
-/// namespace would be read.
-pub(crate) fn delete(dialect: Dialect, history: i64, ids: &[i64]) -> Statement {
+/// Deletes those of these that are still as [`empty_since`] found them: a type may have, or have had, objects there again, and a history something later. Found
+/// by id: by the index of `types` every empty namespace would be read.
+pub(crate) fn delete(dialect: Dialect, (pruned, history): (i64, i64), ids: &[i64]) -> Statement {
     Sql::new(
         dialect,
         "ns.delete",
         "DELETE FROM ns WHERE types + 0 = 0 AND ",
     )
     .within("nsid", ids)
+    .bound(" AND emptied + 0 > 0 AND emptied + 0 <= ?", [pruned.into()])
     .bound(" AND kept <= ?", [history.into()])
     .build()
 }

@@ -276,7 +276,7 @@ fn namespaces(dialect: Dialect) -> Vec<Statement> {
         namespace::keep(dialect, 35, &[1000]),
         namespace::empty_since((40, 35), 100),
         namespace::some(CLUSTER, 100),
-        namespace::delete(dialect, 35, &NSIDS),
+        namespace::delete(dialect, (40, 35), &NSIDS),
         namespace::delete_left(dialect, &NSIDS),
     ]
 }

@@ -170,11 +170,12 @@ pub(crate) async fn sweep_namespaces(
             connection.execute(later).await?;
         }
     }
-    let statement = namespace::empty_since((head.pruned.max(1), head.history), limit);
+    let before = (head.pruned.max(1), head.history);
+    let statement = namespace::empty_since(before, limit);
     let ids = rows(connection, statement, |r| r.int(0)).await?;
     let dialect = connection.dialect();
     for part in ids.chunks(dialect.most_values()) {
-        let deleted = namespace::delete(dialect, head.history, part);
+        let deleted = namespace::delete(dialect, before, part);
         if connection.execute(deleted).await? != part.len() as u64 {
             return Err(collided("a namespace was written to while it was purged"));
         }

@@ -11,7 +11,7 @@ use crate::backend::error::broken;
 use crate::backend::{Connection, head_row, row, rows};
 use crate::form::term::{TermHasher, TermSet};
 use crate::sql::counter::{self, CounterKey};
-use crate::sql::head;
+use crate::sql::head::{self, HeadRow};
 use crate::sql::mend::{self, PlacedRow};
 use crate::sql::namespace::{self, NamespaceRow};
 use crate::sql::object;
@@ -156,18 +156,20 @@ impl Removed {
         let before = self.unseen.keep_names(connection).await?;
         connection.execute(head::advance(0)).await?;
         let now = head_row::read(connection).await?;
-        let is_passed = |rev: i64| {
-            let of_window = before.pruned < rev && rev <= now.pruned;
-            of_window || (before.history < rev && rev <= now.history)
-        };
         let mut passed = self.newest;
-        passed.retain(|(rev, _)| is_passed(*rev));
+        passed.retain(|(rev, _)| is_passed(*rev, (&before, &now)));
         if !passed.is_empty() {
             let unseen = versions::delete_newest(connection, &passed).await?;
             unseen.keep_names(connection).await?;
         }
         Ok(())
     }
+}
+
+/// Whether the end of the watch window or of a history has come by a revision meanwhile.
+fn is_passed(rev: i64, (before, now): (&HeadRow, &HeadRow)) -> bool {
+    let of_window = before.pruned < rev && rev <= now.pruned;
+    of_window || (before.history < rev && rev <= now.history)
 }
 
 /// Writes all runs anew, and drops those that nothing is in any more.
@@ -291,6 +293,29 @@ mod tests {
         let passes = Statement::fixed("test", statement, []);
         time.execute(passes).await.expect("passed");
         time.commit().await.expect("committed");
+    }
+
+    #[test]
+    fn what_was_passed_by_is_between_what_either_end_was_and_is() {
+        let head = |(history, pruned)| HeadRow {
+            revision: 100,
+            pruned,
+            catalog: 0,
+            floor: 0,
+            incarnation: String::new(),
+            serves: 1,
+            history,
+        };
+        for (before, now, passed) in [
+            ((10, 20), (10, 20), 0..0),
+            ((10, 20), (10, 30), 21..31),
+            ((10, 20), (15, 20), 11..16),
+            ((10, 20), (20, 21), 11..22),
+        ] {
+            let (before, now) = (head(before), head(now));
+            let found = (0..=100).filter(|rev| is_passed(*rev, (&before, &now)));
+            assert_eq!(Vec::from_iter(found), Vec::from_iter(passed));
+        }
     }
 
     async fn number(connection: &mut dyn Connection, sql: &'static str) -> i64 {

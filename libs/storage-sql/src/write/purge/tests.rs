@@ -136,48 +136,106 @@ async fn no_damaged_sum_of_what_left_stops_a_purge_on_sqlite() {
     }
 }
 
-/// A connection beside which somebody else commits when namespaces have been found empty.
-struct Meanwhile<'a>(&'a mut dyn Connection);
+/// A connection beside which somebody else does something once that statement has been answered.
+struct Meanwhile<'a> {
+    connection: &'a mut dyn Connection,
+    after: &'static str,
+    does: Statement,
+}
+
+impl Meanwhile<'_> {
+    async fn is_done(&mut self, name: &'static str) -> Result<(), StoreError> {
+        if name == self.after {
+            self.connection.execute(self.does.clone()).await?;
+        }
+        Ok(())
+    }
+}
 
 #[async_trait]
 impl Connection for Meanwhile<'_> {
     fn dialect(&self) -> Dialect {
-        self.0.dialect()
+        self.connection.dialect()
     }
 
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
-        let is_noted = statement.name == "ns.note_empty";
-        let touched = self.0.execute(statement).await?;
-        if is_noted {
-            self.0.execute(head::advance(5)).await?;
-        }
+        let name = statement.name;
+        let touched = self.connection.execute(statement).await?;
+        self.is_done(name).await?;
         Ok(touched)
     }
 
     async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
-        self.0.fetch(statement, each).await
+        let name = statement.name;
+        self.connection.fetch(statement, each).await?;
+        self.is_done(name).await
     }
+}
+
+/// A store with a namespace that had one object.
+async fn with_an_empty_namespace(directory: &tempfile::TempDir) -> Arc<SqlStore> {
+    let location = Location::Sqlite(directory.path().join("store.db"));
+    let options = Options {
+        watch_window: Duration::ZERO,
+        ..Options::default()
+    };
+    let store = Arc::new(open_with(&location, &options).await.expect("a store"));
+    let fixture = Fixture::of(&store);
+    let pods = fixture.pods_of("m").await;
+    fixture.put(&pods, [object("a", "p")]).await;
+    fixture.delete(&pods, "a", &["p"]).await;
+    store
 }
 
 /// The versions of its last object are of a later revision than the one that was read before its row was held.
 #[tokio::test]
 async fn a_namespace_that_was_emptied_while_it_was_looked_for_is_noted_at_the_later_revision() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let location = Location::Sqlite(directory.path().join("store.db"));
-    let options = Options::default();
-    let store = Arc::new(open_with(&location, &options).await.expect("a store"));
-    let fixture = Fixture::of(&store);
-    let pods = fixture.pods_of("m").await;
-    fixture.put(&pods, [object("a", "p")]).await;
-    fixture.delete(&pods, "a", &["p"]).await;
+    let store = with_an_empty_namespace(&directory).await;
     let mut transaction = store.database.write().await.expect("a transaction");
     let before = head_row::read(&mut *transaction).await.expect("a head");
-    let mut connection = Meanwhile(&mut *transaction);
+    let mut connection = Meanwhile {
+        connection: &mut *transaction,
+        after: "ns.note_empty",
+        does: head::advance(5),
+    };
     let swept = sweep_namespaces(&mut connection, 10).await;
     assert!(swept.expect("swept"), "nothing is left to note");
     let noted = Statement::fixed("test.noted", "SELECT emptied FROM ns", []);
     let noted = row(&mut *transaction, noted, |row| row.int(0)).await;
     assert_eq!(noted.expect("an answer"), Some(before.revision + 5));
     transaction.rollback().await.expect("ended");
+    store.shutdown().await;
+}
+
+/// Something was written there and taken away again, of which the log tells, or who prunes found that a history needs it: it stays, and the step is done again.
+#[tokio::test]
+async fn a_namespace_that_came_to_be_named_while_it_was_looked_for_stays() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = with_an_empty_namespace(&directory).await;
+    for (meanwhile, goes) in [
+        ("UPDATE ns SET types = 1, emptied = 0", false),
+        ("UPDATE ns SET emptied = 0", false),
+        ("UPDATE ns SET emptied = 1000", false),
+        ("UPDATE ns SET kept = 1000", false),
+        ("UPDATE ns SET kept = 0", true),
+    ] {
+        let mut transaction = store.database.write().await.expect("a transaction");
+        for pruned in ["UPDATE head SET pruned = rev", "UPDATE ns SET emptied = 1"] {
+            let done = Statement::fixed("test.pruned", pruned, []);
+            assert_eq!(transaction.execute(done).await.expect("done"), 1);
+        }
+        let mut connection = Meanwhile {
+            connection: &mut *transaction,
+            after: "ns.empty_since",
+            does: Statement::fixed("test.meanwhile", meanwhile, []),
+        };
+        let swept = sweep_namespaces(&mut connection, 10).await;
+        assert_eq!(swept.is_ok(), goes, "{meanwhile}");
+        let there = Statement::fixed("test.there", "SELECT COUNT(*) FROM ns", []);
+        let there = row(&mut *transaction, there, |row| row.int(0)).await;
+        assert_eq!(there.expect("an answer") == Some(0), goes, "{meanwhile}");
+        transaction.rollback().await.expect("ended");
+    }
     store.shutdown().await;
 }
