@@ -18,6 +18,8 @@ pub(crate) use own::{
     open_api_v2, open_api_v3, open_api_v3_group, own_group, own_group_aggregated, own_groups,
     own_resources,
 };
+#[cfg(test)]
+pub(crate) use types::tests::LOOKED_AT;
 pub(crate) use types::{Types, stored_of};
 pub(crate) use version::{highest, info};
 

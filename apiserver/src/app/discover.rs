@@ -105,8 +105,8 @@ impl Context {
                     .await
             }
             Discovery::Aggregated => {
-                let make = || Some(discovery::aggregated_core(&seen.types_in("")));
-                let form = (asked.aggregated(), seen.stored_in(""));
+                let make = || Some(discovery::aggregated_core(&seen.types_in("", None)));
+                let form = (asked.aggregated(), seen.stored_in("", None));
                 self.below(seen, path, asked, form, make).await
             }
         }
@@ -136,9 +136,9 @@ impl Context {
         name: &str,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
-        let make = || discovery::group(&seen.types_in(name), name);
+        let make = || discovery::group(&seen.types_in(name, None), name);
         let path = format!("/apis/{name}");
-        let form = (asked.plain()?, seen.stored_in(name));
+        let form = (asked.plain()?, seen.stored_in(name, None));
         self.below(seen, path, asked, form, make).await
     }
 
@@ -149,9 +149,9 @@ impl Context {
         (group, version): (&str, &str),
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
-        let make = || discovery::resources(&seen.types_in(group), group, version);
+        let make = || discovery::resources(&seen.types_in(group, Some(version)), group, version);
         let path = format!("/apis/{group}/{version}");
-        let form = (asked.plain()?, seen.stored_in(group));
+        let form = (asked.plain()?, seen.stored_in(group, Some(version)));
         self.below(seen, path, asked, form, make).await
     }
 

@@ -36,14 +36,14 @@ impl Seen {
         all.filter(move |one| entry.is_none_or(|entry| entry.resources.contains(&one.gvr)))
     }
 
-    /// Those of one group.
-    pub(super) fn types_in(&self, group: &str) -> Types<'_> {
-        Types::of_group(&self.catalog, self.entry(), group)
+    /// Those of one group, or of one version of it.
+    pub(super) fn types_in(&self, group: &str, version: Option<&str>) -> Types<'_> {
+        Types::of_group((&self.catalog, self.entry()), group, version)
     }
 
-    /// How many types of a group are stored of the whole fleet: no fewer than the view has.
-    pub(super) fn stored_in(&self, group: &str) -> usize {
-        stored_of(&self.catalog, group).count()
+    /// How many of these are stored of the whole fleet: no fewer than the view has.
+    pub(super) fn stored_in(&self, group: &str, version: Option<&str>) -> usize {
+        stored_of(&self.catalog, group, version).count()
     }
 
     /// Its types of one group and name, in all versions.

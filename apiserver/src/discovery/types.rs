@@ -27,14 +27,20 @@ static REVIEWS: LazyLock<[ResourceType; 3]> = LazyLock::new(|| {
     })
 });
 
-/// The types of a group that are stored of any cluster.
+/// The types of a group, or of one version of it, that are stored of any cluster.
 pub(crate) fn stored_of<'a>(
     catalog: &'a Catalog,
     group: &str,
+    version: Option<&str>,
 ) -> impl Iterator<Item = &'a ResourceType> {
-    let first = GroupVersionResource::new(group, "", "");
+    let first = GroupVersionResource::new(group, version.unwrap_or_default(), "");
     let those = catalog.types.range(first..).map(|(_, one)| &**one);
-    those.take_while(move |one| one.gvr.group == group)
+    those.take_while(move |one| is_of(one, group, version))
+}
+
+fn is_of(resource: &ResourceType, group: &str, version: Option<&str>) -> bool {
+    let gvr = &resource.gvr;
+    gvr.group == group && version.is_none_or(|version| gvr.version == version)
 }
 
 fn has(cluster: Option<&ClusterEntry>, resource: &ResourceType) -> bool {
@@ -70,14 +76,14 @@ impl<'a> Types<'a> {
         Self::from_types(stored.chain(REVIEWS.iter()))
     }
 
-    /// Those of one group: no others are looked at.
+    /// Those of one group, or of one version of it: no others are looked at.
     pub(crate) fn of_group(
-        catalog: &'a Catalog,
-        cluster: Option<&ClusterEntry>,
+        (catalog, cluster): (&'a Catalog, Option<&ClusterEntry>),
         group: &str,
+        version: Option<&str>,
     ) -> Self {
-        let stored = stored_of(catalog, group).filter(|one| has(cluster, one));
-        let reviews = REVIEWS.iter().filter(|one| one.gvr.group == group);
+        let stored = stored_of(catalog, group, version).filter(|one| has(cluster, one));
+        let reviews = REVIEWS.iter().filter(|one| is_of(one, group, version));
         Self::from_types(stored.chain(reviews))
     }
 
@@ -95,6 +101,8 @@ impl<'a> Types<'a> {
     pub(super) fn from_types(types: impl Iterator<Item = &'a ResourceType>) -> Self {
         let mut by_version: BTreeMap<(&str, &str), Vec<&ResourceType>> = BTreeMap::new();
         for one in types {
+            #[cfg(test)]
+            tests::LOOKED_AT.with(|looked_at| looked_at.set(looked_at.get() + 1));
             let key = (one.gvr.group.as_str(), one.gvr.version.as_str());
             by_version.entry(key).or_default().push(one);
         }
@@ -130,5 +138,15 @@ pub(super) fn singular(resource: &ResourceType) -> String {
         resource.kind.to_lowercase()
     } else {
         resource.singular.clone()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// How many types were sorted by this thread, which is a test's own.
+        pub(crate) static LOOKED_AT: Cell<usize> = const { Cell::new(0) };
     }
 }

@@ -113,8 +113,9 @@ async fn a_large_document_is_there_also_where_who_asked_for_it_has_left() {
         is_begun
     });
     assert!(leaving.await.expect("no panic"));
-    // It waits for whoever makes it.
-    ask(&documents, (&catalog, None), "/apis", JSON).await;
+    // It waits for whoever makes it, and would make another one.
+    let there = ask(&documents, (&catalog, None), "/apis", JSON).await;
+    assert_eq!(there.bytes.trim_ascii(), b"{}");
     assert_eq!(documents.built(), 1);
 }
 

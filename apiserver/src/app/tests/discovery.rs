@@ -3,6 +3,7 @@
 use super::*;
 use crate::answer::aside::tests::HANDED_OVER;
 use crate::app::context::OWN_VERSION;
+use crate::discovery::LOOKED_AT;
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -155,30 +156,36 @@ async fn collections_say_that_they_are_not_served_yet() {
     }
 }
 
-/// Whatever else the fleet has: what is said of a few types takes nobody's time.
+/// Whatever else the fleet has: what is said of a few types looks at these and takes nobody's time.
 #[tokio::test]
 async fn a_document_takes_a_turn_where_it_tells_of_many_types() {
     let mut contents = Contents::new().cluster("m1", "v1.36.1", "");
-    for (group, types) in [("many.example", 40), ("few.example", 2)] {
+    for (group, version, types) in [
+        ("many.example", "v1", 40),
+        ("few.example", "v1", 2),
+        ("few.example", "v2", 1),
+    ] {
         for number in 0..types {
-            let one = resource(group, "v1", &format!("kinds{number}"), "Kind", true);
+            let one = resource(group, version, &format!("kinds{number}"), "Kind", true);
             contents = contents.synced("m1", &one);
         }
     }
     let server = Server::open(contents).await;
-    for (path, code, handed_over) in [
-        ("resources/apis/many.example", 200, 1),
-        ("resources/apis/many.example/v1", 200, 1),
-        ("resources/apis", 200, 1),
-        ("resources/apis/few.example", 200, 0),
-        ("resources/apis/few.example/v1", 200, 0),
-        ("resources/apis/none.example", 404, 0),
-        ("resources/api/v1", 200, 0),
-        ("resources/version", 200, 0),
+    for (path, code, handed_over, looked_at) in [
+        ("resources/apis/many.example", 200, 1, 40),
+        ("resources/apis/many.example/v1", 200, 1, 40),
+        ("resources/apis/many.example/v2", 404, 0, 0),
+        ("resources/apis", 200, 1, 46),
+        ("resources/apis/few.example", 200, 0, 3),
+        ("resources/apis/few.example/v1", 200, 0, 2),
+        ("resources/apis/none.example", 404, 0, 0),
+        ("resources/api/v1", 200, 0, 0),
+        ("resources/version", 200, 0, 0),
     ] {
-        let before = HANDED_OVER.get();
+        let before = (HANDED_OVER.get(), LOOKED_AT.get());
         assert_eq!(server.get(path).await.code, code, "{path}");
-        assert_eq!(HANDED_OVER.get() - before, handed_over, "{path}");
+        assert_eq!(HANDED_OVER.get() - before.0, handed_over, "{path}");
+        assert_eq!(LOOKED_AT.get() - before.1, looked_at, "{path}");
     }
 }
 
