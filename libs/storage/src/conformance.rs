@@ -44,6 +44,7 @@ macro_rules! conformance {
             clusters::a_namespace_is_there_as_long_as_something_in_it_is_shown,
             clusters::a_type_that_is_opened_after_its_purge_begins_with_nothing,
             clusters::a_version_that_is_opened_beside_another_is_shown_when_it_is_listed,
+            clusters::a_version_that_was_never_listed_is_told_beside_another_also_once_its_cluster_is_back,
             clusters::a_type_that_is_opened_again_keeps_its_description_up_to_date,
             clusters::a_type_that_none_has_any_more_is_forgotten,
             clusters::what_comes_and_goes_in_lists_takes_a_revision,

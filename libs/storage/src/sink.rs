@@ -43,7 +43,7 @@ pub struct StreamState {
     pub position: Option<MemberPosition>,
     /// Objects stored.
     pub objects: u64,
-    /// It was opened while another version of the resource was shown, and is hidden until it has been listed.
+    /// It was opened while another version of the resource was shown, or kept to be shown again, and is hidden until it has been listed.
     pub is_beside: bool,
 }
 

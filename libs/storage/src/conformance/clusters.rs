@@ -5,7 +5,7 @@ use std::time::Duration;
 use armadex_model::{ClusterName, Query, ResourceType};
 
 use super::fixture::{Fixture, RULES, Writer, all_pods, live, name, object, resource};
-use crate::{Change, Health, Heard, Joined, MemberPosition, Phase, StoreError};
+use crate::{Change, Health, Heard, Joined, MemberPosition, Phase, StoreError, StreamState};
 
 /// The same incarnation is the same cluster.
 pub async fn joining_twice_is_joining_once(fixture: &Fixture) {
@@ -256,6 +256,52 @@ pub async fn a_version_that_is_opened_beside_another_is_shown_when_it_is_listed(
     // Of which nothing else was listed.
     fixture.put(&elsewhere, [object("ns", "b")]).await;
     assert_eq!(rows(&second).await, ["member1/ns/a", "member2/ns/b"]);
+}
+
+/// Whoever looks after the cluster then follows the one that was shown, however many rows the other one has by now.
+pub async fn a_version_that_was_never_listed_is_told_beside_another_also_once_its_cluster_is_back(
+    fixture: &Fixture,
+) {
+    let of = |version: &str| {
+        let mut kind = resource("shop.example", "things", "Thing", true);
+        kind.gvr.version = version.to_owned();
+        kind
+    };
+    let thing = |name| Change::Put(object("ns", name).build());
+    let shown = fixture.writer("member1", &of("v1")).await;
+    let listed = shown.batch([thing("a")], Some(live("7")));
+    fixture.sink.write(listed).await.expect("written");
+    let beside = fixture.writer("member1", &of("v2")).await;
+    let begun = MemberPosition {
+        phase: Phase::Listing,
+        ..live("7")
+    };
+    let begun = beside.batch([thing("a"), thing("b")], Some(begun));
+    fixture.sink.write(begun).await.expect("written");
+    let told = async || {
+        let streams = fixture.sink.streams(shown.cluster).await.expect("streams");
+        let told = |one: &StreamState| {
+            let version = one.resource.gvr.version.clone();
+            (version, one.objects, one.is_beside)
+        };
+        let mut told: Vec<_> = streams.iter().map(told).collect();
+        told.sort();
+        told
+    };
+    let before = told().await;
+    let expected = [("v1", 1, false), ("v2", 2, true)];
+    let expected = expected.map(|(version, objects, is)| (version.to_owned(), objects, is));
+    assert_eq!(before, expected);
+    let (member1, sink) = (name("member1"), &fixture.sink);
+    let left = sink.leave(&member1, "incarnation-1").await;
+    left.expect("left");
+    let joined = sink.join(&member1, "incarnation-2", "").await;
+    joined.expect("joined");
+    let adopted = sink
+        .adopt(&member1, "incarnation-2", &live("7").member)
+        .await;
+    assert_eq!(adopted.expect("adopted"), shown.cluster);
+    assert_eq!(told().await, expected);
 }
 
 /// It was never shown, and its rows are not left behind.

@@ -351,7 +351,7 @@ impl Sink for MemorySink {
                 resource: resource.clone(),
                 position: stored.position.clone(),
                 objects: stored.rows.len() as u64,
-                is_beside: stored.open.as_ref() != Some(resource),
+                is_beside: false,
             };
             let others = (stored.others > 0).then(|| StreamState {
                 id: OTHERS,
