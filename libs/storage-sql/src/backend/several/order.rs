@@ -40,7 +40,7 @@ async fn fills_its_part() {
 }
 
 /// Each with a cluster of its own, some batches at a time so that they share transactions. Every revision is seen, and each once; and whoever looks
-/// meanwhile whether the store is sound finds that it is.
+/// meanwhile whether the store is sound, again and again, finds that it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_beside_four_writing_processes_finds_no_gap() {
     for place in Place::of_each_kind() {
@@ -48,15 +48,19 @@ async fn a_reader_beside_four_writing_processes_finds_no_gap() {
         let mut writers: Vec<Child> = (0..WRITERS).map(|part| writer(&place, part)).collect();
         let done = AtomicBool::new(false);
         let writing = async {
-            fixture_of(&reader).assert_sound().await;
             for writer in &mut writers {
                 let ended = writer.wait().await.expect("its end");
                 assert!(ended.success(), "{ended}");
             }
             done.store(true, Ordering::Release);
         };
-        let ((), seen) = tokio::join!(writing, follow(&reader, &done));
+        let checking = check_beside(&reader, &done);
+        let ((), seen, checks) = tokio::join!(writing, follow(&reader, &done), checking);
         assert_eq!(seen, WRITERS * BATCHES * OBJECTS);
+        assert!(
+            checks > 0,
+            "no check began and ended while something was written"
+        );
         fixture_of(&reader).assert_sound().await;
     }
 }
@@ -65,7 +69,11 @@ async fn a_reader_beside_four_writing_processes_finds_no_gap() {
 fn writer(place: &Place, part: usize) -> Child {
     let own = std::env::current_exe().expect("this test");
     let process = Command::new(own)
-        .args(["--exact", "backend::several::order::fills_its_part"])
+        .args([
+            "--exact",
+            "--nocapture",
+            "backend::several::order::fills_its_part",
+        ])
         .env(PART, format!("{part} {}", place.url()))
         .stdout(Stdio::null())
         .kill_on_drop(true)
@@ -94,6 +102,20 @@ async fn fill(store: &Arc<SqlStore>, number: usize) {
         );
         a.and(b).expect("written");
     }
+}
+
+/// Looks whether the store is sound until all is written; says how often something had been written before such a look, and more was in its course.
+async fn check_beside(reader: &Arc<SqlStore>, done: &AtomicBool) -> usize {
+    let fixture = fixture_of(reader);
+    let revision = async || fixture.search.head().await.expect("a head").revision;
+    let (mut checks, mut before) = (0, revision().await);
+    while !done.load(Ordering::Acquire) {
+        fixture.assert_sound().await;
+        let after = revision().await;
+        checks += usize::from(before > 0 && before < after);
+        before = after;
+    }
+    checks
 }
 
 /// Polls the head and reads the log up to it, as whoever watches does; says how many revisions came.
