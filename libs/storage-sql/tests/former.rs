@@ -4,7 +4,8 @@
 //! `label_sample` of 4, and `former/unposted/*.sql` after `former::unposted::fill_one_by_one` and a purge, with one of 8. `former/tenures/*.sql` and
 //! `former/streams/*.sql` are the same of the two versions after these, when the owner's second tenure had begun; `former/types/*.sql` and
 //! `former/own_fields/*.sql` (none of SQLite, whose version 8 was made in other words) of the next two and `former/past/*.sql` of the one after these, with what [`events_are_told_apart_as_before`] and [`what_left_comes_back`] say. `former/dictionaries/*.sql` are these last ones after a binary of
-//! the next version had migrated them, purged what had left, stored what [`widgets_are_read_by_their_dictionary`] says, trained a dictionary on it, and stored a quarter of it once more. What is kept is all of `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They
+//! the next version had migrated them, purged what had left, stored what [`widgets_are_read_by_their_dictionary`] says, trained a dictionary on it, and stored a quarter of it once more. `former/filled/*.sql` are
+//! of that version as the first ones are of theirs. What is kept is all of `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They
 //! are never made anew: what a later release writes is no earlier one's.
 
 use std::collections::BTreeSet;
@@ -58,7 +59,7 @@ impl Left {
 /// A version of the schema, and a dump of it.
 type Former = (i64, &'static str, Left);
 
-const SQLITE: [Former; 8] = [
+const SQLITE: [Former; 9] = [
     (4, include_str!("former/sqlite.sql"), Left::All),
     (
         4,
@@ -79,8 +80,9 @@ const SQLITE: [Former; 8] = [
         include_str!("former/dictionaries/sqlite.sql"),
         Left::Pruned,
     ),
+    (10, include_str!("former/filled/sqlite.sql"), Left::All),
 ];
-const POSTGRES: [Former; 9] = [
+const POSTGRES: [Former; 10] = [
     (1, include_str!("former/postgres.sql"), Left::All),
     (
         1,
@@ -114,8 +116,9 @@ const POSTGRES: [Former; 9] = [
         include_str!("former/dictionaries/postgres.sql"),
         Left::Pruned,
     ),
+    (7, include_str!("former/filled/postgres.sql"), Left::All),
 ];
-const MYSQL: [Former; 9] = [
+const MYSQL: [Former; 10] = [
     (1, include_str!("former/mysql.sql"), Left::All),
     (1, include_str!("former/unposted/mysql.sql"), Left::Unposted),
     (2, include_str!("former/tenures/mysql.sql"), Left::Tenures),
@@ -133,6 +136,7 @@ const MYSQL: [Former; 9] = [
         include_str!("former/dictionaries/mysql.sql"),
         Left::Pruned,
     ),
+    (7, include_str!("former/filled/mysql.sql"), Left::All),
 ];
 
 /// As a store is once its watch window is over.
