@@ -1,0 +1,134 @@
+//! Servers give the room of what is removed to what comes next: clusters that come and go, and objects that are changed over and over, take no more after many
+//! rounds than after a few.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use armadex_databases::{Engine, Server, Setup};
+use armadex_storage::conformance::fixture::name;
+use armadex_storage::conformance::{Fixture, Writer, object};
+use armadex_storage::{Change, Sink as _};
+use armadex_storage_sql::{Location, Options, SqlStore, open_with};
+use sqlx::{Connection as _, MySqlConnection, PgConnection};
+
+/// Of each cluster.
+const OBJECTS: usize = 4_000;
+/// How often each is written.
+const VERSIONS: usize = 2;
+/// After half of them there is room for what comes and what goes at once. If none were used again it would be half of what there is in the end.
+const ROUNDS: usize = 10;
+/// Longer than a server takes to clean up, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(120);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgresql_does_not_grow_with_what_comes_and_goes() {
+    let settings = vec![("autovacuum_naptime".to_owned(), "1s".to_owned())];
+    let setup = Setup {
+        settings,
+        ..Setup::default()
+    };
+    come_and_go(Engine::Postgres, &setup).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mariadb_does_not_grow_with_what_comes_and_goes() {
+    come_and_go(Engine::Mysql, &Setup::default()).await;
+}
+
+async fn come_and_go(engine: Engine, setup: &Setup) {
+    let server = Server::for_test(engine, setup).expect("no trouble");
+    let Some(server) = server else { return };
+    let url = server.create("fleet").expect("a database");
+    let location: Location = url.parse().expect("a location");
+    let options = Options {
+        watch_window: Duration::ZERO,
+        ..Options::default()
+    };
+    let store = Arc::new(open_with(&location, &options).await.expect("a store"));
+    let mut sizes = Vec::new();
+    for round in 0..ROUNDS {
+        one_comes_and_goes(&store, &format!("cluster-{round}")).await;
+        is_cleaned_up(engine, &url).await;
+        sizes.push(bytes(engine, &url).await);
+    }
+    let most = |sizes: &[i64]| sizes.iter().copied().max().expect("a size");
+    let (first, then) = sizes.split_at(ROUNDS / 2);
+    assert!(most(then) * 2 < most(first) * 3, "{sizes:?}");
+    let report = store.check().await.expect("a report");
+    assert_eq!((report.objects, report.faults), (0, Vec::new()));
+    store.shutdown().await;
+}
+
+/// What it had is removed, its past as well.
+async fn one_comes_and_goes(store: &Arc<SqlStore>, cluster: &str) {
+    let fixture = Fixture::of(store);
+    let pods = fixture.pods_of(cluster).await;
+    for version in 0..VERSIONS {
+        put(store, &pods, version).await;
+        purge(store).await;
+    }
+    let left = store.leave(&name(cluster), "incarnation-1").await;
+    left.expect("left");
+    purge(store).await;
+}
+
+async fn put(store: &SqlStore, pods: &Writer, version: usize) {
+    let pod = |number: usize| {
+        let pod = object(&format!("ns-{}", number % 5), &format!("pod-{number}"));
+        let words: Vec<String> = (0..40)
+            .map(|_| format!("{:016x}", rand::random::<u64>()))
+            .collect();
+        let body = format!(r#""name":"pod-{number}"}},"spec":"{}"}}"#, words.concat());
+        let pod = pod.version(&(version + 1).to_string()).label("app", "web");
+        Change::Put(pod.body(&*body).build())
+    };
+    let changes = Vec::from_iter((0..OBJECTS).map(pod));
+    for part in changes.chunks(500) {
+        let written = store.write(pods.batch(part.to_vec(), None)).await;
+        written.expect("written");
+    }
+}
+
+async fn purge(store: &SqlStore) {
+    let purged = async || store.purge(1_000, Duration::ZERO).await.expect("a step");
+    while !purged().await.finished {}
+}
+
+/// Until the server has taken back what can be: a PostgreSQL leaves so much of a table where it is.
+async fn is_cleaned_up(engine: Engine, url: &str) {
+    let waiting = match engine {
+        Engine::Postgres => "SELECT COUNT(*) FROM pg_stat_user_tables WHERE n_dead_tup > 20000",
+        Engine::Mysql => {
+            "SELECT COUNT(*) FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len' AND COUNT > 100"
+        }
+    };
+    let end = Instant::now() + LIMIT;
+    while number(engine, url, waiting).await > 0 {
+        assert!(Instant::now() < end, "{engine:?} does not clean up");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn bytes(engine: Engine, url: &str) -> i64 {
+    let taken = match engine {
+        Engine::Postgres => "SELECT pg_database_size('fleet')",
+        Engine::Mysql => {
+            "SELECT CAST(SUM(FILE_SIZE) AS SIGNED) FROM information_schema.INNODB_SYS_TABLESPACES WHERE NAME LIKE 'fleet/%'"
+        }
+    };
+    number(engine, url, taken).await
+}
+
+async fn number(engine: Engine, url: &str, sql: &'static str) -> i64 {
+    let found = match engine {
+        Engine::Postgres => {
+            let mut connection = PgConnection::connect(url).await.expect("a connection");
+            sqlx::query_scalar(sql).fetch_one(&mut connection).await
+        }
+        Engine::Mysql => {
+            let mut connection = MySqlConnection::connect(url).await.expect("a connection");
+            sqlx::query_scalar(sql).fetch_one(&mut connection).await
+        }
+    };
+    found.expect("a number")
+}
