@@ -4,7 +4,7 @@
 //! The former one is built from the history of the repository, which takes minutes: `make e2e-upgrade` does that and runs these.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use armadex_e2e::armadex::{self, Armadex, Role};
@@ -27,10 +27,11 @@ const CHURN: Churn = Churn {
     length: Duration::from_secs(600),
     seed: 1,
 };
-/// Some of it is over before the churn is, so each of them prunes what the other one wrote.
+/// Long before the churn ends: each of them prunes what the other one wrote.
 const WATCH_WINDOW: &str = "--watch-window=30";
 /// Of what the former one does not know, and would not leave where it is.
 const HISTORY: &str = "--history-of=pods";
+const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods?limit=1";
 /// What is said of a store that serves others.
 const REFUSAL: &str = "use a newer binary";
 
@@ -102,13 +103,35 @@ async fn there_and_back(fleet: &Harness, own: &Build, then: &mut Apart) -> Resul
     then.synchro.end();
     wait_until_watched(&now.synchro, 1, SOON).await?;
     is_stored(fleet, &readers, "by-this-one").await?;
+    has_listed_nothing(&now.synchro).await?;
+    has_pruned_what_was_before(&now.synchro).await?;
     then.synchro.restart().await?;
     now.synchro.end();
     wait_until_watched(&then.synchro, 1, SOON).await?;
     is_stored(fleet, &readers, "on-the-way-back").await?;
-    let lists = then.synchro.counter(armadex::LISTS).await?;
-    ensure!(lists == 0.0, "{lists} lists on the way back");
+    has_listed_nothing(&then.synchro).await?;
+    has_pruned_what_was_before(&then.synchro).await?;
     Ok(now)
+}
+
+/// Since it was started.
+async fn has_listed_nothing(synchro: &Armadex) -> Result<()> {
+    let lists = synchro.counter(armadex::LISTS).await?;
+    ensure!(lists == 0.0, "{lists} lists");
+    Ok(())
+}
+
+/// What was superseded before this one took over, by the other one, whose work it does by now.
+async fn has_pruned_what_was_before(synchro: &Armadex) -> Result<()> {
+    let begun = Instant::now();
+    wait_until("what the other one wrote is pruned", SOON, || async {
+        let reaches_back = synchro.counter("armadex_store_past_seconds").await?;
+        ensure!(reaches_back > 0.0, "nothing is past");
+        let reaches_back = Duration::from_secs_f64(reaches_back);
+        ensure!(reaches_back < begun.elapsed(), "{reaches_back:?}");
+        Ok(true)
+    })
+    .await
 }
 
 /// Whoever has the member stores what is made in it now, and each of these reads that.
@@ -148,7 +171,7 @@ async fn reads_what_the_member_has(
     other.restart().await
 }
 
-/// What begins now needs programs that know of it: the former one ends where it runs, with a word, and does not start again.
+/// What begins now needs programs that know of it: the former one ends with the next that it asks of the store, with a word, and does not start again.
 async fn the_former_one_is_refused(
     fleet: &Harness,
     own: &Build,
@@ -161,18 +184,25 @@ async fn the_former_one_is_refused(
         Ok(metrics.contains("\narmadex_store_history_bytes"))
     })
     .await?;
+    // Nobody has the member by now but the former one.
+    now.synchro.end();
     for part in [&mut then.synchro, &mut then.apiserver] {
+        let (kubeconfig, server) = (fleet.host().kubeconfig(), armadex::server_name());
         wait_until("the former one ends", SOON, || async {
+            // Answered or not; a synchro has no such port.
+            let _ = raw::get_from(&kubeconfig, part.listen, &server, PODS).await;
             Ok(!part.record().is_alive())
         })
         .await?;
-        ensure!(part.log().contains(REFUSAL), "{}", part.log());
+        let log = part.log();
+        ensure!(log.contains(REFUSAL), "{log}");
+        ensure!(!log.contains("panicked at"), "{log}");
         let started = part.restart().await;
         let refused = started.err().context("the former one was let in")?;
         let said = format!("{refused:#}");
         ensure!(said.contains(REFUSAL), "{said}");
     }
-    Ok(())
+    now.synchro.restart().await
 }
 
 async fn has_what_the_member_has(fleet: &Harness) -> Result<()> {
