@@ -1,18 +1,26 @@
 //! The server of a store is paused, and then killed and away for a minute, while the members change: who searches, and who reads the metrics, the status or the
 //! log, is told.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use armadex_databases::Server;
 use armadex_e2e::armadex::Armadex;
 use armadex_e2e::progress::note;
 use armadex_e2e::scenario::{SOON, wait_until_synced};
-use armadex_e2e::{Harness, wait_until};
+use armadex_e2e::{Harness, churn, wait_until};
+use futures::future::try_join_all;
 use http::header::RETRY_AFTER;
 use http::{Request, StatusCode};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
 use kube::client::Body;
-use tokio::time::sleep_until;
+use rand::distr::Alphanumeric;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde_json::json;
+use tokio::time::{Instant, interval};
 
 use crate::{MEMBERS, PHASE};
 
@@ -22,8 +30,15 @@ const PAUSED: Duration = Duration::from_secs(15);
 const AWAY: Duration = Duration::from_secs(60);
 /// What nobody waits for takes less, through a control plane on a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// Twice what a first sync takes.
-const MOST_KIB: u64 = 192 << 10;
+/// What a member changes meanwhile: objects of so many bytes,
+const LARGE: usize = 256 << 10;
+/// so many at once,
+const CHANGED: u64 = 4;
+/// so often,
+const OFTEN: Duration = Duration::from_millis(250);
+/// and all in all so much at least, of which the process may take half more than it had.
+const SENT_KIB: u64 = 80 << 10;
+const MORE_KIB: u64 = 40 << 10;
 const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods?limit=1";
 /// What is 0 while the store cannot be read, and while it cannot be written to.
 const WELL: [&str; 2] = ["armadex_store_readable", "armadex_store_writable"];
@@ -46,25 +61,57 @@ pub(crate) async fn happen(fleet: &Harness, armadex: &Armadex) -> Result<()> {
     tokio::time::sleep(PAUSED).await;
     order(Server::resume)?;
     tokio::time::sleep(PHASE).await;
+    let before = peak_kib(armadex)?;
     order(Server::crash)?;
-    let back = tokio::time::Instant::now() + AWAY;
-    searches_are_refused_at_once(fleet).await?;
-    is_measured(armadex, 0.0).await?;
-    is_in_the_status(fleet).await?;
-    sleep_until(back).await;
+    let back = Instant::now() + AWAY;
+    let told = async {
+        searches_are_refused_at_once(fleet).await?;
+        is_measured(armadex, 0.0).await?;
+        is_in_the_status(fleet).await
+    };
+    let (sent, ()) = tokio::try_join!(changes_much(fleet, back), told)?;
     order(Server::start_again)?;
     searches_are_answered(fleet).await?;
     is_measured(armadex, 1.0).await?;
     wait_until_synced(fleet, &MEMBERS, SOON).await?;
-    is_bounded(armadex)?;
+    is_bounded((before, peak_kib(armadex)?), sent)?;
     is_logged_once(armadex)
 }
 
+fn peak_kib(armadex: &Armadex) -> Result<u64> {
+    armadex.record().peak_rss_kib().context("it ended")
+}
+
+/// Changes large objects of a member until then, and until it is enough; gives how many KiB of them it sends to who watches.
+async fn changes_much(fleet: &Harness, until: Instant) -> Result<u64> {
+    let member = fleet.member(MEMBERS[0])?.client().await?;
+    let maps: Api<ConfigMap> = Api::namespaced(member, churn::NAMESPACE);
+    let text = StdRng::seed_from_u64(1).sample_iter(Alphanumeric);
+    let text: String = text.take(LARGE).map(char::from).collect();
+    let how = PatchParams::apply("armadex-e2e").force();
+    let mut ticks = interval(OFTEN);
+    let mut sent = 0;
+    while Instant::now() < until || sent < SENT_KIB {
+        ticks.tick().await;
+        let changes = (0..CHANGED).map(|number| {
+            let name = format!("large-{number}");
+            let data = json!({"text": text, "sent": sent.to_string()});
+            let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data});
+            let (maps, how) = (&maps, &how);
+            async move { maps.patch(&name, how, &Patch::Apply(&map)).await }
+        });
+        try_join_all(changes).await?;
+        sent += CHANGED * (LARGE as u64 >> 10);
+    }
+    Ok(sent)
+}
+
 /// What members send meanwhile is waited with and not gathered.
-fn is_bounded(armadex: &Armadex) -> Result<()> {
-    let kib = armadex.record().peak_rss_kib().context("it ended")?;
-    note(format_args!("the most memory with outages: {kib} KiB"));
-    ensure!(kib < MOST_KIB, "{kib} KiB");
+fn is_bounded((before, after): (u64, u64), sent: u64) -> Result<()> {
+    note(format_args!(
+        "the most memory with outages: {after} KiB, {before} before {sent} were sent to it"
+    ));
+    ensure!(after < before + MORE_KIB, "{after} KiB after {before}");
     Ok(())
 }
 
