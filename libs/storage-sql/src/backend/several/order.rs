@@ -43,26 +43,39 @@ async fn fills_its_part() {
 /// meanwhile whether the store is sound, again and again, finds that it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_beside_four_writing_processes_finds_no_gap() {
-    for place in Place::of_each_kind() {
-        let reader = place.store().await;
-        let mut writers: Vec<Child> = (0..WRITERS).map(|part| writer(&place, part)).collect();
-        let done = AtomicBool::new(false);
-        let writing = async {
-            for writer in &mut writers {
-                let ended = writer.wait().await.expect("its end");
-                assert!(ended.success(), "{ended}");
+    for kind in 0..Place::of_each_kind().count() {
+        // On a busy machine all may be written before the first look is over.
+        let mut checks = 0;
+        for _ in 0..3 {
+            if checks == 0 {
+                let place = Place::of_each_kind().nth(kind).expect("as before");
+                checks = write_beside_a_reader(&place).await;
             }
-            done.store(true, Ordering::Release);
-        };
-        let checking = check_beside(&reader, &done);
-        let ((), seen, checks) = tokio::join!(writing, follow(&reader, &done), checking);
-        assert_eq!(seen, WRITERS * BATCHES * OBJECTS);
+        }
         assert!(
             checks > 0,
             "no check began and ended while something was written"
         );
-        fixture_of(&reader).assert_sound().await;
     }
+}
+
+/// How often it was looked at meanwhile.
+async fn write_beside_a_reader(place: &Place) -> usize {
+    let reader = place.store().await;
+    let mut writers: Vec<Child> = (0..WRITERS).map(|part| writer(place, part)).collect();
+    let done = AtomicBool::new(false);
+    let writing = async {
+        for writer in &mut writers {
+            let ended = writer.wait().await.expect("its end");
+            assert!(ended.success(), "{ended}");
+        }
+        done.store(true, Ordering::Release);
+    };
+    let checking = check_beside(&reader, &done);
+    let ((), seen, checks) = tokio::join!(writing, follow(&reader, &done), checking);
+    assert_eq!(seen, WRITERS * BATCHES * OBJECTS);
+    fixture_of(&reader).assert_sound().await;
+    checks
 }
 
 /// This program once more, ended with the test.

@@ -215,6 +215,7 @@ async fn a_namespace_that_came_to_be_named_while_it_was_looked_for_stays() {
     let store = with_an_empty_namespace(&directory).await;
     for (meanwhile, goes) in [
         ("UPDATE ns SET types = 1, emptied = 0", false),
+        ("UPDATE ns SET types = 1", false),
         ("UPDATE ns SET emptied = 0", false),
         ("UPDATE ns SET emptied = 1000", false),
         ("UPDATE ns SET kept = 1000", false),
