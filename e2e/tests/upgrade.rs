@@ -33,7 +33,6 @@ const WATCH_WINDOW: &str = "--watch-window=30";
 const MEASURED: Duration = Duration::from_secs(20);
 /// Of what the former one does not know, and would not leave where it is.
 const HISTORY: &str = "--history-of=pods";
-const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods?limit=1";
 /// What is said of a store that serves others.
 const REFUSAL: &str = "use a newer binary";
 
@@ -192,7 +191,8 @@ async fn the_former_one_is_refused(
         let (kubeconfig, server) = (fleet.host().kubeconfig(), armadex::server_name());
         wait_until("the former one ends", SOON, || async {
             // Answered or not; a synchro has no such port.
-            let _ = raw::get_from(&kubeconfig, part.listen, &server, PODS).await;
+            let pods = format!("{}?limit=1", Kind::PODS.fleet_path());
+            let _ = raw::get_from(&kubeconfig, part.listen, &server, &pods).await;
             Ok(!part.record().is_alive())
         })
         .await?;

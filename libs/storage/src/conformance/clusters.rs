@@ -198,14 +198,16 @@ pub async fn a_member_that_is_known_brings_its_rows_along(fixture: &Fixture) {
     assert!(!again.expect("opened").hidden);
 }
 
+/// A version of one resource.
+fn things(version: &str) -> ResourceType {
+    let mut kind = resource("shop.example", "things", "Thing", true);
+    kind.gvr.version = version.to_owned();
+    kind
+}
+
 /// Who names no version is sent to one that is shown, and would find nothing.
 pub async fn a_version_that_is_opened_beside_another_is_shown_when_it_is_listed(fixture: &Fixture) {
-    let of = |version: &str| {
-        let mut kind = resource("shop.example", "things", "Thing", true);
-        kind.gvr.version = version.to_owned();
-        kind
-    };
-    let (first, second) = (of("v1"), of("v2"));
+    let (first, second) = (things("v1"), things("v2"));
     let shows = async |kind: &ResourceType| {
         let catalog = fixture.search.catalog().await.expect("a catalogue");
         catalog.clusters[&name("member1")]
@@ -262,16 +264,11 @@ pub async fn a_version_that_is_opened_beside_another_is_shown_when_it_is_listed(
 pub async fn a_version_that_was_never_listed_is_told_beside_another_also_once_its_cluster_is_back(
     fixture: &Fixture,
 ) {
-    let of = |version: &str| {
-        let mut kind = resource("shop.example", "things", "Thing", true);
-        kind.gvr.version = version.to_owned();
-        kind
-    };
     let thing = |name| Change::Put(object("ns", name).build());
-    let shown = fixture.writer("member1", &of("v1")).await;
+    let shown = fixture.writer("member1", &things("v1")).await;
     let listed = shown.batch([thing("a")], Some(live("7")));
     fixture.sink.write(listed).await.expect("written");
-    let beside = fixture.writer("member1", &of("v2")).await;
+    let beside = fixture.writer("member1", &things("v2")).await;
     let begun = MemberPosition {
         phase: Phase::Listing,
         ..live("7")
