@@ -166,7 +166,7 @@ pub(crate) fn pedia_cluster(name: &str, uid: &str, member: &ScriptedMember) -> P
 
 /// Waits for something that takes its time, half a second of which pass at each look: short beside what a request may take.
 pub(crate) async fn in_time<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
-    for _ in 0..2000 {
+    for _ in 0..4000 {
         if holds().await {
             return;
         }
