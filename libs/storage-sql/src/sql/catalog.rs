@@ -207,6 +207,18 @@ pub(crate) fn owners(dialect: Dialect, ids: &[i64]) -> Statement {
     .build()
 }
 
+/// Who looks after a cluster, and does until the transaction ends: whoever takes it over waits.
+pub(crate) fn owner_held(dialect: Dialect, cluster: i64) -> Statement {
+    Sql::new(
+        dialect,
+        "cluster.owner_held",
+        "SELECT id, owner, active FROM cluster WHERE ",
+    )
+    .bound("id = ?", [cluster.into()])
+    .push(dialect.held())
+    .build()
+}
+
 /// A row of [`owners`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OwnerRow {
@@ -501,17 +513,10 @@ pub(crate) fn types_used_again(dialect: Dialect, limit: u32) -> Statement {
     .build()
 }
 
-/// Types that none has since this revision or an earlier one, or since an earlier one if they have a history.
-pub(crate) fn types_unused_since(
-    dialect: Dialect,
-    (pruned, history): (i64, i64),
-    limit: u32,
-) -> Statement {
+/// Types that none has since this revision or an earlier one.
+pub(crate) fn types_unused_since(dialect: Dialect, revision: i64, limit: u32) -> Statement {
     Sql::new(dialect, "type.unused_since", "SELECT id FROM type t WHERE ")
-        .bound(
-            "unused > 0 AND unused <= ? AND (history < 0 OR unused <= ?) AND ",
-            [pruned.into(), history.into()],
-        )
+        .bound("unused > 0 AND unused <= ? AND ", [revision.into()])
         .push(stream_of_type(dialect))
         .bound(" IS NULL ORDER BY id LIMIT ?", [limit.into()])
         .build()

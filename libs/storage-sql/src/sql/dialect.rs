@@ -43,6 +43,14 @@ impl Dialect {
         self.spelling().by_key
     }
 
+    /// What keeps the rows that are read from everybody else until the transaction ends. In a SQLite file nobody else writes anyway.
+    pub(crate) fn held(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres | Self::MySql => " FOR UPDATE",
+        }
+    }
+
     /// What joins a table to one that is read first.
     pub(crate) fn then_join(self) -> &'static str {
         self.spelling().then_join

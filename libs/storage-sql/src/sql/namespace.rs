@@ -114,20 +114,22 @@ pub(crate) fn occupy(dialect: Dialect, more: i64, ids: &[i64]) -> Statement {
         .build()
 }
 
-/// So many types fewer have objects in each of these.
+/// So many types fewer have objects in each of these. What is empty now was not before, so nothing is noted of it.
 pub(crate) fn vacate(dialect: Dialect, fewer: i64, ids: &[i64]) -> Statement {
     Sql::update(dialect, "ns.vacate", "ns")
-        .bound("types = types - ? WHERE ", [fewer.into()])
+        .bound("emptied = 0, types = types - ? WHERE ", [fewer.into()])
         .within("nsid", ids)
         .build()
 }
 
-/// Notes the revision at which namespaces were found empty.
+/// Notes the revision at which namespaces were found empty. PostgreSQL, which waits for whoever has a row, looks anew at what is asked of the row itself and not at
+/// what led to it: a type may have objects there by then.
 pub(crate) fn note_empty(dialect: Dialect, revision: i64, limit: u32) -> Statement {
     let text = match dialect {
         Dialect::Sqlite | Dialect::Postgres => {
             "UPDATE ns SET emptied = ? WHERE nsid IN \
-             (SELECT nsid FROM ns WHERE types = 0 AND emptied = 0 LIMIT ?)"
+             (SELECT nsid FROM ns WHERE types = 0 AND emptied = 0 LIMIT ?) \
+             AND types + 0 = 0 AND emptied + 0 = 0"
         }
         Dialect::MySql => "UPDATE ns SET emptied = ? WHERE types = 0 AND emptied = 0 LIMIT ?",
     };

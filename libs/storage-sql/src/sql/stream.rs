@@ -85,13 +85,9 @@ pub(crate) fn several(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
     by_keys(dialect, "stream.several", keys, "")
 }
 
-/// The same, which nobody else changes until the transaction ends. What one waits for is read as it is then. In a SQLite file nobody else writes anyway.
+/// The same, which nobody else changes until the transaction ends. What one waits for is read as it is then.
 pub(crate) fn hold(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
-    let held = match dialect {
-        Dialect::Sqlite => "",
-        Dialect::Postgres | Dialect::MySql => " FOR UPDATE",
-    };
-    by_keys(dialect, "stream.hold", keys, held)
+    by_keys(dialect, "stream.hold", keys, dialect.held())
 }
 
 fn by_keys(

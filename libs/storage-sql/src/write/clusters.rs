@@ -288,6 +288,7 @@ pub(crate) async fn set_health(
             catalog::update_health(cluster.0, health, version)
         }
     };
+    hold_owner(session.connection, cluster, owner).await?;
     session.connection.execute(statement).await?;
     session.catalog.health.insert(cluster.0);
     Ok(())
@@ -487,13 +488,13 @@ async fn check_owners(
     }
 }
 
-/// Nobody else looks after the cluster, or did when it left. One that is not there any more is nobody's.
-pub(crate) async fn check_owner(
+/// Nobody else looks after the cluster, or did when it left, and nobody does before the transaction ends. One that is not there any more is nobody's.
+pub(crate) async fn hold_owner(
     connection: &mut dyn Connection,
     cluster: ClusterId,
     owner: &str,
 ) -> Result<(), StoreError> {
-    let statement = catalog::owners(connection.dialect(), &[cluster.0]);
+    let statement = catalog::owner_held(connection.dialect(), cluster.0);
     let known = row(connection, statement, catalog::decode_owner).await?;
     match known.is_none_or(|known| known.owner == owner) {
         true => Ok(()),

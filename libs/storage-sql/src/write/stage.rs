@@ -126,11 +126,9 @@ async fn show_hidden(
     streams: &[StreamRow],
     batches: &[&Prepared],
 ) -> Result<(), StoreError> {
-    let is_listed = |batch: &Prepared| batch.position.as_ref().is_some_and(is_live);
     let shown = streams.iter().zip(batches);
-    let shown =
-        shown.filter(|(stream, batch)| stream.is_kept || stream.is_beside && is_listed(batch));
     let keys: Vec<(i64, i32)> = shown
+        .filter(|(stream, batch)| shows(stream, batch))
         .map(|(stream, _)| (stream.cluster, stream.resource))
         .collect();
     for part in keys.chunks(session.dialect.most_values()) {
@@ -142,6 +140,11 @@ async fn show_hidden(
     }
     session.catalog.streams.extend(keys);
     Ok(())
+}
+
+fn shows(stream: &StreamRow, batch: &Prepared) -> bool {
+    let is_listed = batch.position.as_ref().is_some_and(is_live);
+    stream.is_kept || stream.is_beside && is_listed
 }
 
 fn stream_of(batch: &Prepared) -> (i64, i32) {
@@ -354,7 +357,7 @@ fn counter_delta(
     }
 }
 
-/// What the batches make of their streams. One that changes nothing and moves nothing writes nothing.
+/// What the batches make of their streams. One that changes nothing, moves nothing and shows nothing writes nothing: to show something is for the stream's writer, too.
 fn moved(
     batches: &[&Prepared],
     streams: &[StreamRow],
@@ -372,7 +375,7 @@ fn moved(
         // From the moment that a stream is live its rows are those of the rules.
         let settles = position.is_some_and(|position| position.phase == Phase::Live);
         let renews = settles && batch.rules.0 != stream.rules;
-        if staged.effects.is_empty() && !moves && !renews {
+        if staged.effects.is_empty() && !moves && !renews && !shows(stream, batch) {
             return None;
         }
         Some(Moved {

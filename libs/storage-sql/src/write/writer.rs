@@ -494,7 +494,7 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
         }
         Work::Close(cluster, owner, resource) => {
             if let Some(owner) = owner {
-                clusters::check_owner(session.connection, *cluster, owner).await?;
+                clusters::hold_owner(session.connection, *cluster, owner).await?;
             }
             clusters::close(session, *cluster, *resource).await?;
             Done::Nothing

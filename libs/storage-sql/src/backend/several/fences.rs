@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use armadex_storage::conformance::fixture::{RULES, all_pods, live, name};
 use armadex_storage::conformance::{object, resource};
-use armadex_storage::{Change, Search as _, Sink as _, StoreError, Written};
+use armadex_storage::{Change, Health, Search as _, Sink as _, StoreError, Written};
 
-use super::place::{Home, fixture_of, wait_until_so_many_wait, wait_until_somebody_waits};
+use super::place::{Home, execute, fixture_of, wait_until_so_many_wait, wait_until_somebody_waits};
+use crate::sql::catalog;
 use crate::sql::head::{self, Numbered};
+use crate::sql::statement::Statement;
 use crate::sql::stream::{self, Fence};
 
 fn is_fenced(done: &Result<Written, StoreError>) -> bool {
@@ -63,6 +65,68 @@ async fn a_writer_that_was_stopped_in_the_middle_writes_nothing_more() {
             ["elsewhere/ns/x", "m/ns/a", "m/ns/b"]
         );
         latter.assert_sound().await;
+    }
+}
+
+/// It says only that what is hidden may be shown, which changes no object and moves nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_whose_stream_was_taken_over_shows_nothing_that_was_kept() {
+    for place in Home::on_each_server() {
+        let (one, other) = (place.store().await, place.store().await);
+        let fixture = fixture_of(&one);
+        let pods = fixture.pods_of("m").await;
+        fixture.put(&pods, [object("ns", "a")]).await;
+        let moved = pods.batch([], Some(live("7")));
+        one.write(moved).await.expect("written");
+        let key = (pods.cluster.0, pods.stream.resource.0);
+        execute(&other, stream::keep_all(key.0)).await;
+        let mut takes = other.database.write().await.expect("a transaction");
+        let epoch = "UPDATE stream SET epoch = epoch + 1 WHERE cluster = ?";
+        let epoch = Statement::fixed("test.epoch", epoch, [key.0.into()]);
+        takes.execute(epoch).await.expect("taken over");
+        let confirmed = pods.batch([], Some(live("7")));
+        let confirming = tokio::spawn(async move { one.write(confirmed).await });
+        wait_until_somebody_waits(&place, &other).await;
+        takes.commit().await.expect("taken over");
+        let done = confirming.await.expect("no panic");
+        assert!(is_fenced(&done), "{done:?}");
+        assert!(fixture_of(&other).list(&all_pods(), 10).await.is_empty());
+    }
+}
+
+/// It has looked whose the cluster is, or is about to; meanwhile somebody else joins it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_lost_a_cluster_meanwhile_hides_nothing_of_it_and_says_nothing_of_its_health() {
+    for place in Home::on_each_server() {
+        let other = place.store().await;
+        let fixture = fixture_of(&other);
+        let pods = fixture.pods_of("m").await;
+        fixture.put(&pods, [object("ns", "a")]).await;
+        let (cluster, resource) = (pods.cluster, pods.stream.resource);
+        let (closes, tells) = (place.store().await, place.store().await);
+        let mut takes = other.database.write().await.expect("a transaction");
+        let claim = catalog::claim_cluster(cluster.0, "another");
+        takes.execute(claim).await.expect("taken over");
+        let closing = tokio::spawn(async move { closes.close(cluster, "", resource).await });
+        let telling = tokio::spawn(async move {
+            let health = Health {
+                healthy: false,
+                reason: "NotReachable".to_owned(),
+            };
+            tells.set_health(cluster, "", &health, None).await
+        });
+        wait_until_so_many_wait(&place, &other, 2).await;
+        takes.commit().await.expect("taken over");
+        for done in [closing.await, telling.await] {
+            let done = done.expect("no panic");
+            assert!(
+                matches!(done, Err(StoreError::TakenOver { .. })),
+                "{done:?}"
+            );
+        }
+        assert_eq!(fixture.list(&all_pods(), 10).await, ["m/ns/a"]);
+        let catalog = other.catalog().await.expect("a catalogue");
+        assert!(catalog.clusters[&name("m")].health.is_none());
     }
 }
 
