@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use http::Request;
+use kube::Client;
 use serde_json::Value;
 
 use crate::armadex::{self, Armadex, Role};
@@ -119,17 +121,23 @@ pub async fn wait_until_equal(
 /// Waits until every kind of `members` is stored and watched. Of those of which a member has no objects nothing else tells that: a process that ends before
 /// leaves them to the next one to list.
 pub async fn wait_until_synced(fleet: &Harness, members: &[&str], limit: Duration) -> Result<()> {
-    let kubectl = fleet.kubectl("host");
+    let host = fleet.host().client().await?;
     wait_until("every kind is stored and watched", limit, || async {
         for member in members {
-            let get = ["get", "pediacluster", member, "--output", "json"];
-            let object: Value = serde_json::from_str(&kubectl.run(&get).await?)?;
+            let object = pedia_cluster(&host, member).await?;
             let left = not_synced(&object["status"]);
             ensure!(left.is_empty(), "{member}: {}", left.join(", "));
         }
         Ok(true)
     })
     .await
+}
+
+/// The PediaCluster of this name on the host, asked as a program does: kubectl takes more of a machine than all that is waited for.
+pub async fn pedia_cluster(host: &Client, name: &str) -> Result<Value> {
+    let path = format!("/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/{name}");
+    let object = host.request(Request::get(&path).body(Vec::new())?).await;
+    object.with_context(|| format!("cannot get PediaCluster {name}"))
 }
 
 /// Waits until a process that was started anew watches every collected kind of `members` members, so that whatever it lists is counted by then. The
@@ -194,21 +202,17 @@ pub async fn wait_for_condition(
     kind: &str,
     status: &str,
 ) -> Result<(String, String)> {
-    let path =
-        |field: &str| format!("jsonpath={{.status.conditions[?(@.type==\"{kind}\")].{field}}}");
+    let fields = ["status", "reason", "message"]
+        .map(|field| format!("{{.status.conditions[?(@.type==\"{kind}\")].{field}}}"));
+    let path = format!("jsonpath={}", fields.join("{\"\\n\"}"));
     let kubectl = fleet.kubectl("host");
     wait_for(&format!("{object} has {kind}={status}"), SOON, || async {
-        let found = kubectl
-            .run(&["get", object, "--output", &path("status")])
-            .await?;
+        let told = kubectl.run(&["get", object, "--output", &path]).await?;
+        let [found, reason, message] = told.splitn(3, '\n').collect::<Vec<_>>()[..] else {
+            bail!("{told:?} are not three fields")
+        };
         ensure!(found == status, "{kind} is {found:?}");
-        let reason = kubectl
-            .run(&["get", object, "--output", &path("reason")])
-            .await?;
-        let message = kubectl
-            .run(&["get", object, "--output", &path("message")])
-            .await?;
-        Ok(Some((reason, message)))
+        Ok(Some((reason.to_owned(), message.to_owned())))
     })
     .await
     .with_context(|| format!("{object} on the control plane"))

@@ -8,7 +8,7 @@ use armadex_databases::Server;
 use armadex_e2e::armadex::Armadex;
 use armadex_e2e::equality::Kind;
 use armadex_e2e::progress::note;
-use armadex_e2e::scenario::{SOON, wait_until_synced};
+use armadex_e2e::scenario::{SOON, pedia_cluster, wait_until_synced};
 use armadex_e2e::{Harness, churn, wait_until};
 use futures::future::try_join_all;
 use http::header::RETRY_AFTER;
@@ -194,19 +194,28 @@ async fn is_measured(armadex: &Armadex, expected: f64) -> Result<()> {
 
 /// Of the kinds of which there is something to be written, in Clusterpedia's own spelling.
 async fn is_in_the_status(fleet: &Harness) -> Result<()> {
-    let host = fleet.kubectl("host");
-    let path = "jsonpath={range .status.syncResources[*].resources[?(@.name==\"pods\")].syncConditions[*]}{.status} {.reason}: {.message}{end}";
+    let host = fleet.host().client().await?;
     for member in MEMBERS {
-        let get = ["get", "pediacluster", member, "--output", path];
         wait_until(&format!("{member} tells of the store"), SOON, || async {
-            let told = host.run(&get).await?;
-            let is_told = told.starts_with("Stop StorageExpection: the store ");
+            let object = pedia_cluster(&host, member).await?;
+            let told = of_pods(&object["status"]);
+            let words = ["status", "reason", "message"].map(|field| told[field].as_str());
+            let is_told = matches!(words, [Some("Stop"), Some("StorageExpection"), Some(why)] if why.starts_with("the store "));
             ensure!(is_told, "pods: {told}");
             Ok(true)
         })
         .await?;
     }
     Ok(())
+}
+
+/// What a status says of pods, in one version.
+fn of_pods(status: &Value) -> Value {
+    let groups = status["syncResources"].as_array().into_iter().flatten();
+    let resources = groups.filter_map(|group| group["resources"].as_array());
+    let mut pods = resources.flatten().filter(|one| one["name"] == "pods");
+    let pods = pods.next().map(|pods| pods["syncConditions"][0].clone());
+    pods.unwrap_or_default()
 }
 
 /// However many searches and streams they hit: what comes back within ten minutes is the same trouble.
