@@ -1,6 +1,15 @@
 //! The space of what was purged, by the size of the file.
 
+use armadex_storage::conformance::fixture::all_pods;
+use tokio::time::{Instant, sleep};
+
 use super::*;
+use crate::backend::SharedDatabase;
+
+/// Longer than the store takes to try it again, on a busy machine,
+const PATIENCE: Duration = Duration::from_secs(60);
+/// and between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Less than that of what was filled in: 4 MiB that are spared, less than 4 MiB that are no step, and what an empty store has.
 const LEFT: u64 = 9 << 20;
@@ -77,4 +86,51 @@ async fn a_file_that_was_made_without_it_is_written_anew_on_demand() {
     fixture_of(&store).purge(2000).await;
     store.shutdown().await;
     assert!(bytes(&place) < LEFT, "{}", bytes(&place));
+}
+
+/// How many pages the file may have: no more than it has where that is less, as on a disk without room.
+async fn limit(database: &SqliteDatabase, pages: &'static str) {
+    let mut transaction = database.write().await.expect("a transaction");
+    let limit = Statement::fixed("test.limit", pages, []);
+    transaction.execute(limit).await.expect("limited");
+    transaction.rollback().await.expect("ended");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_without_room_is_read_and_takes_the_same_batch_once_there_is_some() {
+    let place = Home::new();
+    let database = Arc::new(place.database().await.expect("a database"));
+    let shared = Arc::clone(&database) as SharedDatabase;
+    let store = SqlStore::start(shared, &Options::default()).await;
+    let store = Arc::new(store.expect("a store"));
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("m").await;
+    fixture.put(&pods, [object("ns", "small")]).await;
+    let noise: String = (0..16 << 10)
+        .map(|_| format!("{:016x}", rand::random::<u64>()))
+        .collect();
+    let large = object("ns", "large").body(format!(r#","data":"{noise}"}}"#));
+    let write = || fixture.write(&pods, [Change::Put(large.clone().build())]);
+
+    limit(&database, "PRAGMA max_page_count = 1").await;
+    let refused = write().await.expect_err("there is no room");
+    assert!(refused.is_transient() && refused.is_told(), "{refused}");
+    let known = store.availability();
+    assert!(known.reads && !known.writes, "{known:?}");
+    assert_eq!(fixture.list(&all_pods(), 10).await, ["m/ns/small"]);
+    fixture.assert_sound().await;
+
+    limit(&database, "PRAGMA max_page_count = 1000000").await;
+    let end = Instant::now() + PATIENCE;
+    let written = loop {
+        match write().await {
+            Err(err) if err.is_transient() && Instant::now() < end => sleep(PAUSE).await,
+            done => break done.expect("there is room"),
+        }
+    };
+    assert_eq!(written.added, 1);
+    let listed = fixture.list(&all_pods(), 10).await;
+    assert_eq!(listed, ["m/ns/large", "m/ns/small"]);
+    fixture.assert_sound().await;
+    store.shutdown().await;
 }
