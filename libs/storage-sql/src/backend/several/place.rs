@@ -15,7 +15,7 @@ use crate::sql::statement::Statement;
 use crate::store::SqlStore;
 
 /// A database and stores on it.
-pub(super) struct Home {
+pub(crate) struct Home {
     pub(super) database: TestDatabase,
 }
 
@@ -52,17 +52,20 @@ impl Home {
 }
 
 /// A database of each kind: on a server, or in a file that several processes of one machine have open.
-pub(super) enum Place {
+pub(crate) enum Place {
     Server(Home),
     File(tempfile::TempDir),
 }
 
 impl Place {
-    pub(super) fn of_each_kind() -> impl Iterator<Item = Self> {
-        let file = || Self::File(tempfile::tempdir().expect("a temporary directory"));
+    pub(crate) fn of_each_kind() -> impl Iterator<Item = Self> {
         Home::on_each_server()
             .map(Self::Server)
-            .chain(std::iter::once_with(file))
+            .chain(std::iter::once_with(Self::in_a_file))
+    }
+
+    pub(crate) fn in_a_file() -> Self {
+        Self::File(tempfile::tempdir().expect("a temporary directory"))
     }
 
     pub(super) async fn store(&self) -> Arc<SqlStore> {
@@ -73,7 +76,7 @@ impl Place {
         open_with(&self.url(), options).await
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         match self {
             Self::Server(home) => home.database.patient_url(),
             Self::File(directory) => {

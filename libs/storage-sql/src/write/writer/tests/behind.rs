@@ -91,7 +91,7 @@ async fn is_stored(loss: &'static str) -> bool {
     let mut fleet = Fleet::of(1).await;
     fleet.open().await;
     let database = Arc::new(Servers {
-        database: Arc::new(fleet.database),
+        database: fleet.database,
         loss,
         is_behind: Arc::default(),
     });

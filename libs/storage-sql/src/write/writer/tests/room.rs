@@ -202,7 +202,7 @@ async fn narrow(location: &Location) -> (Arc<Contended>, Arc<SqlStore>) {
     let mut options = Options::default();
     options.portions.edits = 4 * edits_of_one();
     let database = crate::open::database(location, &options).await;
-    let database = Contended::on(database.expect("a database"), 0);
+    let database = Contended::new(database.expect("a database"), 0);
     let store = SqlStore::start(Arc::clone(&database) as SharedDatabase, &options).await;
     (database, Arc::new(store.expect("a store")))
 }
