@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use armadex_databases::{Engine, Server, Setup, administer};
 use armadex_storage::conformance::Fixture;
 use armadex_storage::conformance::fixture::{all_pods, name};
-use armadex_storage::{MemberPosition, Search as _, Sink as _, StoreError};
+use armadex_storage::{Head, MemberPosition, Search as _, Sink as _, StoreError};
 use armadex_storage_sql::{Location, Options, SqlStore};
 
 use pods::{OBJECTS, location, open_pods, pods, write};
@@ -31,27 +31,49 @@ async fn replicas_of_a_mariadb_are_searched_and_no_search_goes_back() {
     replicas(Engine::Mysql, stop, go_on).await;
 }
 
-/// As after a failover that nobody fenced: the server that was left comes back as it was, takes writes, and is the first that is asked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_lacks_commits_is_left_for_one_that_has_them_and_believed_where_there_is_none()
+async fn a_postgresql_that_lacks_commits_is_left_for_one_that_has_them_and_believed_where_there_is_none()
  {
-    let primary = Server::for_test(Engine::Mysql, &setup(Engine::Mysql, 1)).expect("no trouble");
+    lacks_commits(Engine::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mariadb_that_lacks_commits_is_left_for_one_that_has_them_and_believed_where_there_is_none()
+ {
+    lacks_commits(Engine::Mysql).await;
+}
+
+#[tokio::test]
+async fn a_file_has_no_replicas() {
+    let location: Location = "sqlite:somewhere.db".parse().expect("a place");
+    let opened = armadex_storage_sql::open_replica(&location, &Options::default()).await;
+    let refused = opened.err().expect("refused");
+    assert!(
+        matches!(refused, StoreError::Unsupported { .. }),
+        "{refused}"
+    );
+}
+
+/// As after a failover that nobody fenced: a replica is promoted before it has got the last commits, and is the first that is asked; the server that it followed comes
+/// back and has them.
+async fn lacks_commits(engine: Engine) {
+    let primary = Server::for_test(engine, &setup(engine, 1)).expect("no trouble");
     let Some(mut primary) = primary else { return };
-    let follower = primary.replica(&setup(Engine::Mysql, 2));
+    let follower = primary.replica(&setup(engine, 2));
     let mut follower = follower.expect("a replica");
     let url = primary.create("fleet").expect("a database");
     let first = armadex_storage_sql::open(&location(&url)).await;
     let first = first.expect("a store");
     let writer = open_pods(&first).await;
     write(&first, &writer, 1).await.expect("it works");
+    has_followed(&follower, &first).await;
     first.shutdown().await;
-    has_followed(&primary, &follower).await;
 
     let place = location(&of_both(&follower, &primary));
     let open = async || armadex_storage_sql::open(&place).await.expect("a store");
     let (reads, writes) = (open().await, open().await);
     let before = reads.head().await.expect("a head");
-    administer(follower.address(), "STOP SLAVE; RESET SLAVE ALL").expect("it follows nobody");
+    follows_nobody(&follower);
     follower.crash().expect("gone");
     write(&writes, &writer, 2)
         .await
@@ -82,15 +104,15 @@ async fn a_server_that_lacks_commits_is_left_for_one_that_has_them_and_believed_
     assert_ne!(anew.incarnation, before.incarnation);
 }
 
-#[tokio::test]
-async fn a_file_has_no_replicas() {
-    let location: Location = "sqlite:somewhere.db".parse().expect("a place");
-    let opened = armadex_storage_sql::open_replica(&location, &Options::default()).await;
-    let refused = opened.err().expect("refused");
-    assert!(
-        matches!(refused, StoreError::Unsupported { .. }),
-        "{refused}"
-    );
+/// From now on the replica gets no commits, and takes writes.
+fn follows_nobody(follower: &Server) {
+    match follower.address().engine() {
+        Engine::Postgres => follower.promote().expect("promoted"),
+        Engine::Mysql => {
+            let order = "STOP SLAVE; RESET SLAVE ALL";
+            administer(follower.address(), order).expect("it follows nobody");
+        }
+    }
 }
 
 async fn replicas(engine: Engine, stop: &str, go_on: &str) {
@@ -104,13 +126,7 @@ async fn replicas(engine: Engine, stop: &str, go_on: &str) {
     let writer = open_pods(&store).await;
     write(&store, &writer, 1).await.expect("it works");
 
-    let (place, options) = (location(&of_both(&quick, &slow)), Options::default());
-    let replica = wait_for("the replica has a store", async || {
-        let opened = armadex_storage_sql::open_replica(&place, &options).await;
-        opened.map_err(|err| err.to_string())
-    })
-    .await;
-    let replica = Arc::new(replica);
+    let replica = Arc::new(replica_at(&of_both(&quick, &slow)).await);
     reaches(&replica, &store).await;
     let refused = replica.join(&name("other"), "incarnation-2", "").await;
     let refused = refused.expect_err("it is only read");
@@ -147,34 +163,42 @@ async fn replicas(engine: Engine, stop: &str, go_on: &str) {
     replica.shutdown().await;
 }
 
-/// Waits until a MariaDB has what the one that it follows has.
-async fn has_followed(primary: &Server, follower: &Server) {
-    let reached = |server: &Server| administer(server.address(), "SELECT rev FROM fleet.head");
-    let there = reached(primary).expect("an answer");
-    wait_for("the replica has followed", async || {
-        match reached(follower) {
-            Ok(here) if here == there => Ok(()),
-            other => Err(format!("{there:?} is not reached: {other:?}")),
-        }
+/// What is searched there, once it has followed so far that there is a store.
+async fn replica_at(url: &str) -> SqlStore {
+    let (place, options) = (location(url), Options::default());
+    wait_for("the replica has a store", async || {
+        let opened = armadex_storage_sql::open_replica(&place, &options).await;
+        opened.map_err(|err| err.to_string())
     })
-    .await;
+    .await
+}
+
+/// Waits until a replica has what the store has.
+async fn has_followed(follower: &Server, store: &SqlStore) {
+    let there = store.head().await.expect("a head");
+    let replica = replica_at(&follower.address().database("fleet")).await;
+    is_at(&replica, &there).await;
+    replica.shutdown().await;
 }
 
 /// Waits until the replica is where the store is, and compares them.
 async fn reaches(replica: &Arc<SqlStore>, store: &SqlStore) {
-    let there = store.head().await.expect("a head");
-    wait_for(
-        "the replica has what the store has",
-        async || match replica.head().await {
-            Ok(here) if here == there => Ok(()),
-            other => Err(format!("{there:?} is not reached: {other:?}")),
-        },
-    )
-    .await;
+    is_at(replica, &store.head().await.expect("a head")).await;
     let listed = Fixture::of(replica).list(&all_pods(), 500).await;
     assert_eq!(listed.len(), OBJECTS);
     let (theirs, ours) = (position(replica).await, position(store).await);
     assert_eq!(theirs, ours);
+}
+
+async fn is_at(replica: &SqlStore, there: &Head) {
+    wait_for(
+        "the replica has what the store has",
+        async || match replica.head().await {
+            Ok(here) if here == *there => Ok(()),
+            other => Err(format!("{there:?} is not reached: {other:?}")),
+        },
+    )
+    .await;
 }
 
 /// Where the stream of the pods stands.
