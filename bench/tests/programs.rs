@@ -113,7 +113,9 @@ async fn the_store_is_measured_on(store: &str) -> Result<()> {
         page.map(|page| page["rows"][0].clone())
     };
     let (all, none) = ("label that all have", "label without a match");
+    let few = "label that 100 have";
     ensure!(rows(all) == Some(200.into()), "{all}: {report}");
+    ensure!(rows(few) == Some(100.into()), "{few}: {report}");
     ensure!(rows(none) == Some(0.into()), "{none}: {report}");
     Ok(())
 }

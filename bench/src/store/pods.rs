@@ -8,7 +8,7 @@ use armadex_model::ClusterName;
 use armadex_storage::Object;
 use armadex_synchro::{PruneRules, Skipped, prune};
 
-use super::queries;
+use super::queries::{self, LABEL, LABELLED};
 
 /// The most pods of a cluster.
 const MOST: usize = 20_000;
@@ -19,6 +19,10 @@ const MOST_BYTES: usize = 1 << 20;
 pub(super) struct Cluster {
     name: ClusterName,
     pods: usize,
+    /// Pods of those before it,
+    before: usize,
+    /// and of all.
+    count: usize,
 }
 
 /// So many pods in clusters.
@@ -28,6 +32,8 @@ pub(super) fn clusters(count: usize) -> Vec<Cluster> {
     let clusters = (0..number).map(|at| Cluster {
         name: ClusterName::new(&format!("member{}", at + 1)).expect("a name"),
         pods: pods(at),
+        before: at * MOST,
+        count,
     });
     clusters.collect()
 }
@@ -41,7 +47,7 @@ impl Cluster {
     pub(super) fn pruned(&self) -> Result<(Vec<Object>, Duration)> {
         let sent: Vec<_> = seed::pods(self.name.as_str(), self.pods, 1)
             .enumerate()
-            .map(|(number, pod)| with_version(&pod, number))
+            .map(|(number, pod)| self.finished(&pod, number))
             .collect::<Result<_>>()?;
         let rules = PruneRules::new(&self.name, &queries::pods().gvr, MOST_BYTES);
         let begun = Instant::now();
@@ -50,21 +56,39 @@ impl Cluster {
         let took = begun.elapsed();
         Ok((pods.map_err(|skipped| anyhow!(skipped.reason))?, took))
     }
+
+    /// A pod with the version that a member's etcd gives it, and maybe with the label that few have.
+    fn finished(&self, pod: &[u8], number: usize) -> Result<Vec<u8>> {
+        let version = format!(r#""resourceVersion":"{}","#, 1_000_000 + number);
+        let pod = with_first(pod, r#""metadata":{"#, &version)?;
+        if !is_labelled(self.before + number, self.count) {
+            return Ok(pod);
+        }
+        let (key, value) = LABEL;
+        with_first(&pod, r#""labels":{"#, &format!(r#""{key}":"{value}","#))
+    }
 }
 
-/// A member's etcd gives each object a version.
-fn with_version(pod: &[u8], number: usize) -> Result<Vec<u8>> {
-    let metadata = br#""metadata":{"#;
-    let at = pod
-        .windows(metadata.len())
-        .position(|part| part == metadata);
-    let at = at.context("a seeded pod has no metadata")? + metadata.len();
-    let version = format!(r#""resourceVersion":"{}","#, 1_000_000 + number);
-    Ok([&pod[..at], version.as_bytes(), &pod[at..]].concat())
+/// Whether this one of so many has the label: they are as far from each other as can be, so each is in another namespace.
+fn is_labelled(number: usize, count: usize) -> bool {
+    let before = |number: usize| number * LABELLED / count;
+    before(number) < before(number + 1)
+}
+
+/// A pod that has this member before the others of the first object that begins like this.
+fn with_first(pod: &[u8], beginning: &str, member: &str) -> Result<Vec<u8>> {
+    let found = pod
+        .windows(beginning.len())
+        .position(|part| part == beginning.as_bytes());
+    let found = found.with_context(|| format!("a seeded pod has no {beginning}"))?;
+    let (head, rest) = pod.split_at(found + beginning.len());
+    Ok([head, member.as_bytes(), rest].concat())
 }
 
 #[cfg(test)]
 mod tests {
+    use armadex_model::Term;
+
     use super::*;
 
     #[test]
@@ -72,6 +96,22 @@ mod tests {
         let (pods, _) = clusters(3)[0].pruned().expect("pods");
         let versions: Vec<_> = pods.iter().map(|pod| &pod.resource_version[..]).collect();
         assert_eq!(versions, ["1000000", "1000001", "1000002"]);
+    }
+
+    #[test]
+    fn a_hundred_pods_have_a_label_of_their_own_however_many_there_are() {
+        let labelled = |count| {
+            let is_one = |number: &usize| is_labelled(*number, count);
+            (0..count).filter(is_one).count()
+        };
+        assert_eq!([7, 100, 150, 40_000].map(labelled), [7, 100, 100, 100]);
+        let label = Term::Label {
+            key: LABEL.0.into(),
+            value: LABEL.1.into(),
+        };
+        let (pods, _) = clusters(200)[0].pruned().expect("pods");
+        let found = pods.iter().filter(|pod| pod.terms.contains(&label));
+        assert_eq!(found.count(), 100);
     }
 
     #[test]

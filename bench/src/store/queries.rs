@@ -12,6 +12,10 @@ const ONE_PERCENT: [&str; 12] = [
     "v0.7.9", "v1.7.0", "v1.7.1",
 ];
 const VERSION: &str = "app.kubernetes.io/version";
+/// What [`LABELLED`] pods have, however many there are.
+pub(super) const LABEL: (&str, &str) = ("track", "canary");
+/// What a page of 100 is filled with.
+pub(super) const LABELLED: usize = 100;
 
 /// The type that is written and read.
 pub(super) fn pods() -> ResourceType {
@@ -46,6 +50,10 @@ pub(super) fn all() -> Vec<(&'static str, Query)> {
         (
             "label without a match",
             label(Requirement::is_in("app", ["no-such"])),
+        ),
+        (
+            "label that 100 have",
+            label(Requirement::is_in(LABEL.0, [LABEL.1])),
         ),
         ("label that 1 % has", one_percent()),
         (
