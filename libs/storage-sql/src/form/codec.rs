@@ -3,15 +3,12 @@
 //! Each body names its dictionary by number. Numbers 1 to 15 are built in and immutable for ever; 0 means "as it is"; greater ones were trained on what the
 //! store has.
 
-use std::io;
 use std::sync::{Arc, OnceLock};
 
 use armadex_model::GroupVersionResource;
-use zstd::bulk::Compressor;
-use zstd::dict::{DecoderDictionary, EncoderDictionary};
-use zstd::zstd_safe::{self, DCtx};
+use zstd::zstd_safe::{self, CCtx, CDict, DCtx, DDict};
 
-use super::dictionaries::{Known, LEVEL, Mark, Trained, is_trained};
+use super::dictionaries::{Known, LEVEL, Mark, Trained, context, in_words, is_trained};
 
 /// Bodies without compression.
 const AS_IT_IS: i64 = 0;
@@ -69,15 +66,15 @@ impl Family {
 }
 
 /// Dictionaries prepared for use, about 80 KB each; each is made when it is first needed.
-static ENCODERS: [OnceLock<EncoderDictionary<'static>>; 6] = [const { OnceLock::new() }; 6];
-static DECODERS: [OnceLock<DecoderDictionary<'static>>; 6] = [const { OnceLock::new() }; 6];
+static ENCODERS: [OnceLock<CDict<'static>>; 6] = [const { OnceLock::new() }; 6];
+static DECODERS: [OnceLock<DDict<'static>>; 6] = [const { OnceLock::new() }; 6];
 
-fn encoder(family: Family) -> &'static EncoderDictionary<'static> {
-    ENCODERS[family.index()].get_or_init(|| EncoderDictionary::copy(family.dictionary(), LEVEL))
+fn encoder(family: Family) -> &'static CDict<'static> {
+    ENCODERS[family.index()].get_or_init(|| CDict::create(family.dictionary(), LEVEL))
 }
 
-fn decoder(family: Family) -> &'static DecoderDictionary<'static> {
-    DECODERS[family.index()].get_or_init(|| DecoderDictionary::copy(family.dictionary()))
+fn decoder(family: Family) -> &'static DDict<'static> {
+    DECODERS[family.index()].get_or_init(|| DDict::create(family.dictionary()))
 }
 
 /// A body as it is stored.
@@ -117,10 +114,10 @@ impl Dictionary {
         }
     }
 
-    fn compressor(&self) -> io::Result<Compressor<'_>> {
+    fn encoder(&self) -> Result<&CDict<'static>, String> {
         match self {
-            Self::BuiltIn(family) => Compressor::with_prepared_dictionary(encoder(*family)),
-            Self::Trained(trained) => trained.compressor(),
+            Self::BuiltIn(family) => Ok(encoder(*family)),
+            Self::Trained(trained) => trained.encoder(),
         }
     }
 }
@@ -128,19 +125,23 @@ impl Dictionary {
 /// Packs the bodies of one type.
 pub(crate) struct Packer<'d> {
     number: i64,
-    compressor: Compressor<'d>,
+    context: CCtx<'d>,
 }
 
 impl<'d> Packer<'d> {
-    pub(crate) fn new(dictionary: &'d Dictionary) -> io::Result<Self> {
+    /// An error in words for a dictionary that nothing can be packed with.
+    pub(crate) fn new(dictionary: &'d Dictionary) -> Result<Self, String> {
         Ok(Self {
             number: dictionary.number(),
-            compressor: dictionary.compressor()?,
+            context: context(dictionary.encoder()?)?,
         })
     }
 
-    pub(crate) fn pack(&mut self, body: &[u8]) -> io::Result<Packed> {
-        let packed = self.compressor.compress(body)?;
+    pub(crate) fn pack(&mut self, body: &[u8]) -> Result<Packed, String> {
+        let mut packed = Vec::with_capacity(zstd_safe::compress_bound(body.len()));
+        self.context
+            .compress2(&mut packed, body)
+            .map_err(in_words)?;
         Ok(if packed.len() < body.len() {
             Packed {
                 dictionary: self.number,
@@ -180,18 +181,18 @@ impl<'d> Unpacker<'d> {
         let size = body_size(&bytes).ok_or("its size is not sound")?;
         let mut body = Vec::with_capacity(size);
         self.context
-            .decompress_using_ddict(&mut body, &bytes, prepared.as_ddict())
-            .map_err(|code| zstd_safe::get_error_name(code).to_owned())?;
+            .decompress_using_ddict(&mut body, &bytes, prepared)
+            .map_err(in_words)?;
         Ok(body)
     }
 }
 
-fn prepared(number: i64, trained: &Known) -> Result<&DecoderDictionary<'static>, String> {
+fn prepared(number: i64, trained: &Known) -> Result<&DDict<'static>, String> {
     let mut families = Family::ALL.into_iter();
     match families.find(|family| *family as i64 == number) {
         Some(family) => Ok(decoder(family)),
         None => match trained.get(&number) {
-            Some(trained) => Ok(trained.decoder()),
+            Some(trained) => trained.decoder(),
             None => Err(format!("dictionary {number} is not known")),
         },
     }

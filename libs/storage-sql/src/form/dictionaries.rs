@@ -5,14 +5,12 @@
 //! frame, the content as well, and so does whoever is about to write some.
 
 use std::collections::HashMap;
-use std::io;
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use zstd::bulk::Compressor;
-use zstd::dict::{DecoderDictionary, EncoderDictionary};
-use zstd::zstd_safe;
+use tracing::error;
+use zstd::zstd_safe::{self, CCtx, CDict, DDict};
 
 /// Compresses 8 to 12 µs an object; level 3 takes twice that and six times the memory for 2 % less.
 pub(super) const LEVEL: i32 = 1;
@@ -43,6 +41,18 @@ pub(crate) fn type_of(number: i64) -> Option<i32> {
         .filter(|resource| (0..=LAST_TYPE).contains(resource))
 }
 
+/// A context that packs with this dictionary, and with nothing else.
+pub(super) fn context<'d>(dictionary: &'d CDict<'static>) -> Result<CCtx<'d>, String> {
+    let mut context = CCtx::try_create().ok_or("there is no memory to pack with")?;
+    context.ref_cdict(dictionary).map_err(in_words)?;
+    Ok(context)
+}
+
+/// What zstd says of an error.
+pub(super) fn in_words(code: zstd_safe::ErrorCode) -> String {
+    zstd_safe::get_error_name(code).to_owned()
+}
+
 /// A trained dictionary as what is packed with it names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mark {
@@ -65,12 +75,13 @@ impl Mark {
     }
 }
 
-/// A trained dictionary, which is prepared for each use when that is first made of it: some 80 KB to pack, and 30 KB to unpack.
+/// A trained dictionary, which is prepared for each use when that is first made of it: some 80 KB to pack, and 30 KB to unpack. Nothing is prepared of one
+/// whose bytes are damaged, nor where there is no memory for it.
 pub(crate) struct Trained {
     mark: Mark,
     bytes: Vec<u8>,
-    encoder: OnceLock<EncoderDictionary<'static>>,
-    decoder: OnceLock<DecoderDictionary<'static>>,
+    encoder: OnceLock<Option<CDict<'static>>>,
+    decoder: OnceLock<Option<DDict<'static>>>,
 }
 
 impl Trained {
@@ -87,14 +98,36 @@ impl Trained {
         self.mark
     }
 
-    pub(super) fn compressor(&self) -> io::Result<Compressor<'_>> {
-        let make = || EncoderDictionary::copy(&self.bytes, LEVEL);
-        Compressor::with_prepared_dictionary(self.encoder.get_or_init(make))
+    /// Whether something can be packed with it, and unpacked again.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.encoder().is_ok() && self.decoder().is_ok()
     }
 
-    pub(super) fn decoder(&self) -> &DecoderDictionary<'static> {
-        let make = || DecoderDictionary::copy(&self.bytes);
-        self.decoder.get_or_init(make)
+    pub(super) fn encoder(&self) -> Result<&CDict<'static>, String> {
+        let make = || self.told_if_damaged(CDict::try_create(&self.bytes, LEVEL));
+        self.found(self.encoder.get_or_init(make))
+    }
+
+    pub(super) fn decoder(&self) -> Result<&DDict<'static>, String> {
+        let make = || self.told_if_damaged(DDict::try_create(&self.bytes));
+        self.found(self.decoder.get_or_init(make))
+    }
+
+    /// Once for each use: whoever meets it again says so of what was packed with it.
+    fn told_if_damaged<T>(&self, made: Option<T>) -> Option<T> {
+        if made.is_none() {
+            error!(
+                dictionary = self.mark.number,
+                "a dictionary of the store is damaged, and what was packed with it cannot be read: `armadex store check --mend` removes that"
+            );
+        }
+        made
+    }
+
+    fn found<'d, T>(&self, made: &'d Option<T>) -> Result<&'d T, String> {
+        let number = self.mark.number;
+        made.as_ref()
+            .ok_or_else(|| format!("dictionary {number} is damaged"))
     }
 }
 
@@ -149,13 +182,24 @@ mod tests {
             .collect();
         let bytes = zstd::dict::from_samples(&samples, 1024).expect("a dictionary");
         let trained = Trained::new(number, bytes);
-        let packed = trained
-            .compressor()
-            .expect("it packs")
-            .compress(b"one of many");
-        let mark = Mark::in_frame(number, &packed.expect("packed"));
+        let mut packed = Vec::with_capacity(100);
+        context(trained.encoder().expect("it packs"))
+            .expect("a context")
+            .compress2(&mut packed, b"one of many")
+            .expect("packed");
+        let mark = Mark::in_frame(number, &packed);
         assert_eq!(mark, trained.mark());
         assert!(mark.content.is_some());
+    }
+
+    #[test]
+    fn nothing_is_made_of_a_damaged_dictionary() {
+        let mut bytes = zstd_safe::MAGIC_DICTIONARY.to_le_bytes().to_vec();
+        bytes.extend([1, 0, 0, 0, 0xff]);
+        let damaged = Trained::new(77, bytes);
+        assert!(!damaged.is_sound());
+        let told = damaged.decoder().map(|_| ());
+        assert_eq!(told, Err("dictionary 77 is damaged".to_owned()));
     }
 
     #[test]

@@ -93,11 +93,10 @@ impl SqlStore {
         let found = self.newer_dictionaries(&mut *transaction).await;
         transaction.rollback().await?;
         let found = found?;
-        if !found.is_empty() {
-            self.schedule.succeeded();
-        }
         for (number, bytes) in found {
-            self.adopt(number, bytes);
+            if self.adopt(number, bytes) {
+                self.schedule.succeeded();
+            }
         }
         Ok(())
     }
@@ -127,11 +126,14 @@ impl SqlStore {
         Ok(found)
     }
 
-    fn adopt(&self, number: i64, bytes: Vec<u8>) {
+    /// Packs with it from now on, if that can be done.
+    fn adopt(&self, number: i64, bytes: Vec<u8>) -> bool {
         let trained = self.dictionaries.insert(number, bytes);
-        if let Some(resource) = type_of(number) {
+        let is_sound = trained.is_sound();
+        if is_sound && let Some(resource) = type_of(number) {
             self.families.adopt(TypeId(resource), &trained);
         }
+        is_sound
     }
 
     /// Trains the dictionary of one type, if one is due and what comes of it is worth it.
@@ -205,6 +207,7 @@ impl SqlStore {
             .iter()
             .rfind(|(number, _)| type_of(*number) == Some(id));
         let last = last.and_then(|(number, _)| dictionaries.get(number));
+        let last = last.filter(|trained| trained.is_sound());
         let present = match last {
             Some(trained) => Dictionary::Trained(Arc::clone(trained)),
             None => Dictionary::BuiltIn(Family::of(&resource.gvr)),
@@ -302,11 +305,11 @@ impl Course {
 }
 
 fn packed_bytes(dictionary: &Dictionary, bodies: &[Vec<u8>]) -> Result<i64, StoreError> {
-    let packed = || -> std::io::Result<usize> {
+    let packed = || -> Result<usize, String> {
         let mut packer = Packer::new(dictionary)?;
         let sizes = bodies.iter().map(|body| Ok(packer.pack(body)?.bytes.len()));
         sizes.sum()
     };
-    let bytes = packed().map_err(|err| broken(err.to_string()))?;
+    let bytes = packed().map_err(broken)?;
     Ok(i64::try_from(bytes).unwrap_or(i64::MAX))
 }

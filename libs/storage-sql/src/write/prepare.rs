@@ -162,7 +162,7 @@ fn prepare_object(
     })
 }
 
-/// Packing fails only for want of memory or by a fault of the library.
-fn unpackable(err: &std::io::Error) -> StoreError {
+/// Packing fails only for want of memory or by a fault of the library: nobody has a dictionary to pack with that is damaged.
+fn unpackable(err: &str) -> StoreError {
     broken(format!("a body could not be compressed: {err}"))
 }

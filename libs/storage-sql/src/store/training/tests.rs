@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use armadex_model::Query;
-use armadex_storage::Sink as _;
+use armadex_model::{ClusterName, ObjectKey, Query};
 use armadex_storage::conformance::fixture::resource;
 use armadex_storage::conformance::{Fixture, Writer, object};
+use armadex_storage::{Search as _, Sink as _};
 use async_trait::async_trait;
 
 use super::*;
@@ -289,6 +289,41 @@ async fn a_dictionary_that_pages_need_is_read_once() {
         assert_eq!(rows.len(), 4);
         assert_eq!(watch.count("dict.several"), read);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_dictionary_is_told_and_its_objects_are_mended() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = options(Duration::from_secs(600));
+    let (writer, _) = store(&directory, &options).await;
+    let of_widgets = put(&writer, "m", &widgets()).await.stream.resource;
+    learn(&writer, of_widgets).await;
+    writer.follow_dictionaries().await.expect("followed");
+    put(&writer, "another", &widgets()).await;
+    let mut transaction = writer.database.write().await.expect("a transaction");
+    let damage = "UPDATE dict SET bytes = SUBSTR(bytes, 1, 8) || X'ff'";
+    let damage = Statement::fixed("test.damage", damage, []);
+    transaction.execute(damage).await.expect("damaged");
+    transaction.commit().await.expect("committed");
+    writer.shutdown().await;
+
+    let (anew, _) = store(&directory, &options).await;
+    let read = async || {
+        let (cluster, key) = (ClusterName::new("another"), ObjectKey::new("ns", "w-1"));
+        let cluster = cluster.expect("a name");
+        anew.get(&cluster, &widgets().gvr, &key).await
+    };
+    let broken = read().await.expect_err("it cannot be unpacked").to_string();
+    assert!(broken.ends_with("is damaged"), "{broken}");
+    let faults = anew.check().await.expect("a report").faults;
+    assert!(faults[0].ends_with("is damaged"), "{faults:?}");
+    put(&anew, "third", &widgets()).await;
+    assert_eq!(anew.mend().await.expect("mended").removed, 2);
+    assert!(read().await.expect("no such object").is_none());
+    put(&anew, "another", &widgets()).await;
+    assert!(read().await.expect("a body").is_some());
+    assert_eq!(anew.check().await.expect("a report").faults, [""; 0]);
+    anew.shutdown().await;
 }
 
 #[test]
