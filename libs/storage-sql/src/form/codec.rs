@@ -171,19 +171,30 @@ impl<'d> Unpacker<'d> {
         }
     }
 
-    /// The body; an error in words for what cannot be unpacked.
-    pub(crate) fn unpack(&mut self, packed: Packed) -> Result<Vec<u8>, String> {
+    /// The body, which has as many bytes as its row says; an error in words for what cannot be unpacked, before anything is made room for.
+    pub(crate) fn unpack(&mut self, packed: Packed, expected: i64) -> Result<Vec<u8>, String> {
         let Packed { dictionary, bytes } = packed;
         if dictionary == AS_IT_IS {
+            has_size(bytes.len(), expected)?;
             return Ok(bytes);
         }
         let prepared = prepared(dictionary, self.trained)?;
         let size = body_size(&bytes).ok_or("its size is not sound")?;
+        has_size(size, expected)?;
         let mut body = Vec::with_capacity(size);
         self.context
             .decompress_using_ddict(&mut body, &bytes, prepared)
             .map_err(in_words)?;
+        has_size(body.len(), expected)?;
         Ok(body)
+    }
+}
+
+/// What a page may hold is counted by what the rows say.
+fn has_size(bytes: usize, expected: i64) -> Result<(), String> {
+    match i64::try_from(bytes) == Ok(expected) {
+        true => Ok(()),
+        false => Err(format!("it has {bytes} bytes instead of {expected}")),
     }
 }
 
@@ -219,7 +230,7 @@ mod tests {
             .pack(body)
             .expect("packed");
         let unpacked = Unpacker::new(&Known::new())
-            .unpack(packed.clone())
+            .unpack(packed.clone(), body.len() as i64)
             .expect("unpacked");
         assert_eq!(unpacked, body);
         packed
@@ -245,7 +256,7 @@ mod tests {
         let mut packed = survives(Family::Generic, &[b'a'; 4000]);
         packed.bytes.truncate(packed.bytes.len() - 2);
         let known = Known::new();
-        let fails = |packed| Unpacker::new(&known).unpack(packed).is_err();
+        let fails = |packed| Unpacker::new(&known).unpack(packed, 4000).is_err();
         assert!(fails(packed));
         let unknown = Packed {
             dictionary: 99,
@@ -257,6 +268,20 @@ mod tests {
             bytes: vec![1, 2, 3],
         };
         assert!(fails(no_frame));
+    }
+
+    #[test]
+    fn nothing_is_unpacked_that_has_another_size_than_its_row_says() {
+        let known = Known::new();
+        for body in [&[b'a'; 4000][..], b"x"] {
+            let packed = survives(Family::Generic, body);
+            let size = body.len() as i64;
+            for said in [size - 1, size + 1, -1] {
+                let told = Unpacker::new(&known).unpack(packed.clone(), said);
+                let words = format!("it has {size} bytes instead of {said}");
+                assert_eq!(told, Err(words));
+            }
+        }
     }
 
     #[test]

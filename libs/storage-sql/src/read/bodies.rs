@@ -96,10 +96,11 @@ pub(crate) fn unpack(chosen: Chosen) -> Result<Vec<Found>, StoreError> {
             name,
             created,
             version,
+            size,
             rev,
             ..
         } = object;
-        let body = unpacker.unpack(body);
+        let body = unpacker.unpack(body, size);
         let body = body.map_err(|err| broken(format!("the body of revision {rev}: {err}")))?;
         Ok(Found {
             resource,

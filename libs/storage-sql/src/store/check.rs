@@ -139,7 +139,7 @@ pub(super) async fn examine(
 ) -> Result<(CheckReport, Findings), StoreError> {
     let mut faults = Faults::default();
     let dictionaries = dictionaries(connection).await?;
-    let mut bodies = Bodies(Unpacker::new(&dictionaries));
+    let mut bodies = Unpacker::new(&dictionaries);
     let stored = tally_objects(connection, hasher, &mut bodies, &mut faults).await?;
     let mut indexed = tally_blocks(connection, &mut faults).await?;
     tally_counters(connection, &mut indexed).await?;
@@ -171,25 +171,11 @@ async fn dictionaries(connection: &mut dyn Connection) -> Result<Known, StoreErr
     Ok(known)
 }
 
-/// Unpacks every body.
-struct Bodies<'d>(Unpacker<'d>);
-
-impl Bodies<'_> {
-    /// Why it cannot be read, if it cannot.
-    fn damage(&mut self, body: Packed, size: i64) -> Option<String> {
-        match self.0.unpack(body) {
-            Ok(body) if i64::try_from(body.len()) == Ok(size) => None,
-            Ok(body) => Some(format!("it has {} bytes instead of {size}", body.len())),
-            Err(why) => Some(why),
-        }
-    }
-}
-
 /// What the objects, the terms of their versions and their bodies say.
 async fn tally_objects(
     connection: &mut dyn Connection,
     hasher: &TermHasher,
-    bodies: &mut Bodies<'_>,
+    bodies: &mut Unpacker<'_>,
     faults: &mut Faults,
 ) -> Result<Tallies, StoreError> {
     let unposting = unposting(connection).await?.into_iter().map(i64::from);
@@ -219,7 +205,7 @@ async fn tally_objects(
             }
             let (rev, size, dictionary) = (row.int(5)?, row.int(6)?, row.int(7)?);
             let bytes = row.blob(8)?;
-            if let Some(why) = bodies.damage(Packed { dictionary, bytes }, size) {
+            if let Err(why) = bodies.unpack(Packed { dictionary, bytes }, size) {
                 faults.at.unreadable.entry(place).or_default().insert(rev);
                 faults.place(place, format!("the body of object {id} is damaged: {why}"));
             }

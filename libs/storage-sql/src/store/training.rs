@@ -201,8 +201,10 @@ impl SqlStore {
         let Some(resource) = known(id) else {
             return Ok(None);
         };
-        let revs = sample(connection, id, self.schedule.samples()).await?;
+        let sizes = sample(connection, id, self.schedule.samples()).await?;
+        let revs: Vec<i64> = sizes.keys().copied().collect();
         let (bodies, dictionaries) = bodies::packed(connection, &self.dictionaries, &revs).await?;
+        let sized = |(rev, body)| Some((body, *sizes.get(&rev)?));
         let last = trained
             .iter()
             .rfind(|(number, _)| type_of(*number) == Some(id));
@@ -216,7 +218,7 @@ impl SqlStore {
             id,
             resource,
             objects,
-            bodies: bodies.into_values().collect(),
+            bodies: bodies.into_iter().filter_map(sized).collect(),
             dictionaries,
             present,
         }))
@@ -228,16 +230,16 @@ fn may_be_learnt(gvr: &GroupVersionResource) -> bool {
     !(gvr.group.is_empty() && matches!(gvr.resource.as_str(), "secrets" | "configmaps"))
 }
 
-/// Revisions of objects of a type, from many places.
+/// Revisions of objects of a type, from many places, and the bytes of their bodies.
 async fn sample(
     connection: &mut dyn Connection,
     resource: i32,
     samples: usize,
-) -> Result<Vec<i64>, StoreError> {
+) -> Result<HashMap<i64, i64>, StoreError> {
     let clusters = rows(connection, dictionary::clusters(resource), |r| r.int(0)).await?;
     let clusters = some_of(clusters, CLUSTERS);
     let each = samples.div_ceil(clusters.len().max(1));
-    let (mut revs, mut bytes) = (Vec::new(), 0);
+    let (mut sizes, mut bytes) = (HashMap::new(), 0);
     for cluster in clusters {
         let listed = dictionary::namespaces(resource, cluster, LISTED_NAMESPACES);
         let namespaces = rows(connection, listed, |r| r.int(0)).await?;
@@ -248,13 +250,13 @@ async fn sample(
             let found = rows(connection, statement, |r| Ok((r.int(0)?, r.int(1)?))).await?;
             for (rev, size) in found {
                 if size <= LARGEST_SAMPLE && bytes + size <= SAMPLED_BYTES {
-                    revs.push(rev);
+                    sizes.insert(rev, size);
                     bytes += size;
                 }
             }
         }
     }
-    Ok(revs)
+    Ok(sizes)
 }
 
 fn some_of(mut all: Vec<i64>, most: usize) -> Vec<i64> {
@@ -268,7 +270,8 @@ struct Course {
     id: i32,
     resource: Arc<ResourceType>,
     objects: i64,
-    bodies: Vec<Packed>,
+    /// Each with its bytes as they will be.
+    bodies: Vec<(Packed, i64)>,
     dictionaries: Known,
     present: Dictionary,
 }
@@ -284,7 +287,8 @@ impl Course {
     /// Takes the processor for a part of a second.
     fn take(self) -> Result<Option<Learnt>, StoreError> {
         let mut unpacker = Unpacker::new(&self.dictionaries);
-        let bodies = self.bodies.into_iter().map(|body| unpacker.unpack(body));
+        let bodies = self.bodies.into_iter();
+        let bodies = bodies.map(|(body, size)| unpacker.unpack(body, size));
         let mut bodies: Vec<Vec<u8>> = bodies.collect::<Result<_, _>>().map_err(broken)?;
         bodies.shuffle(&mut rand::rng());
         let (learnt_from, held_out) = bodies.split_at(bodies.len() / 2);
