@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::error::{class, classify, number};
 use super::limits::WHOLE;
+use crate::backend::attempt::attempt;
 use crate::backend::error::{Class, broken, classified};
 use crate::backend::hosts::Hosts;
 use crate::backend::pool::Connect;
@@ -127,10 +128,9 @@ impl Connect for Connector {
                     false => Ok(connection),
                 }
             };
-            match timeout(self.server.timeouts.connect, connecting).await {
-                Ok(Ok(connection)) => return Ok(connection),
-                Ok(Err(err)) => last = Some(err),
-                Err(_) => last = Some(sqlx::Error::Io(ErrorKind::TimedOut.into())),
+            match attempt(self.server.timeouts.connect, connecting).await {
+                Ok(connection) => return Ok(connection),
+                Err(err) => last = Some(err),
             }
         }
         let server = &self.server;

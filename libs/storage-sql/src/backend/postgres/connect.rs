@@ -11,6 +11,7 @@ use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 use tokio::time::timeout;
 
 use super::error::{class, classify};
+use crate::backend::attempt::attempt;
 use crate::backend::error::{Class, broken, classified};
 use crate::backend::hosts::Hosts;
 use crate::backend::pool::Connect;
@@ -136,10 +137,9 @@ impl Connect for Connector {
                     false => Ok(connected),
                 }
             };
-            match timeout(server.timeouts.connect, connecting).await {
-                Ok(Ok(connected)) => return supported(server, connected),
-                Ok(Err(err)) => last = Some(err),
-                Err(_) => last = Some(sqlx::Error::Io(ErrorKind::TimedOut.into())),
+            match attempt(server.timeouts.connect, connecting).await {
+                Ok(connected) => return supported(server, connected),
+                Err(err) => last = Some(err),
             }
         }
         let doing = format!("connecting with {server}");

@@ -1,0 +1,56 @@
+//! One attempt to connect with a server, of which nothing is known yet: it may say nothing, and it may be no database.
+
+use std::io::ErrorKind;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use tokio::time::timeout;
+
+/// Connects within a limit. The drivers read what a server says first without looking how much of it there is, and panic where it is too little: that is
+/// caught, for other tasks go on and a proxy that answered so may know better a moment later. What was made of the connection is dropped with the attempt.
+pub(super) async fn attempt<T>(
+    limit: Duration,
+    connecting: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    match timeout(limit, AssertUnwindSafe(connecting).catch_unwind()).await {
+        Ok(Ok(done)) => done,
+        Ok(Err(_)) => Err(sqlx::Error::Protocol(
+            "what answered does not speak as the database does".to_owned(),
+        )),
+        Err(_) => Err(sqlx::Error::Io(ErrorKind::TimedOut.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+
+    use crate::{Location, open};
+
+    /// What comes of a server that says this to whoever connects, and then nothing.
+    async fn told_by(scheme: &str, says: &'static [u8]) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let answering = tokio::spawn(async move {
+            let mut clients = Vec::new();
+            while let Ok((mut client, _)) = listener.accept().await {
+                // Who has gone already needs no answer.
+                let _ = client.write_all(says).await;
+                clients.push(client);
+            }
+        });
+        let url = format!("{scheme}://user@127.0.0.1:{port}/fleet?connect_timeout=5s");
+        let location: Location = url.parse().expect("a URL");
+        let refused = open(&location).await.map(drop).expect_err("no database");
+        assert!(refused.is_transient(), "{scheme}: {refused:?}");
+        answering.abort();
+    }
+
+    #[tokio::test]
+    async fn a_server_that_says_half_of_a_greeting_ends_nobody() {
+        told_by("mysql", &[3, 0, 0, 0, 0x0a, 0x31, 0]).await;
+        told_by("postgres", &[0x52, 0, 0, 0, 4]).await;
+    }
+}
