@@ -325,6 +325,7 @@ impl From<StoreError> for ApiError {
             | StoreError::TakenOver { .. }
             | StoreError::Differs { .. }
             | StoreError::Rejected { .. }
+            | StoreError::Denied { .. }
             | StoreError::Broken { .. } => {
                 if let Some(left_out) = FAILED.turn() {
                     tracing::error!(error = %chain(&error), left_out, "the store failed a search");

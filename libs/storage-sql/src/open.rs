@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use armadex_storage::StoreError;
 
+use crate::backend::error::with_place;
 use crate::backend::mysql::{self, MysqlDatabase};
 use crate::backend::postgres::{self, PostgresDatabase};
 use crate::backend::schema::SchemaStanding;
@@ -24,10 +25,13 @@ pub async fn open(location: &Location) -> Result<SqlStore, StoreError> {
 pub async fn open_with(location: &Location, options: &Options) -> Result<SqlStore, StoreError> {
     match location {
         Location::Sqlite(path) => SqlStore::sqlite(path, options).await,
-        Location::Server(server) => match server.engine {
-            Engine::Mysql => SqlStore::mysql(server, options).await,
-            Engine::Postgres => SqlStore::postgres(server, options).await,
-        },
+        Location::Server(server) => {
+            let opened = match server.engine {
+                Engine::Mysql => SqlStore::mysql(server, options).await,
+                Engine::Postgres => SqlStore::postgres(server, options).await,
+            };
+            opened.map_err(|err| with_place(err, server))
+        }
     }
 }
 
@@ -86,10 +90,13 @@ pub(crate) async fn database(
 pub async fn migrate(location: &Location) -> Result<(), StoreError> {
     match location {
         Location::Sqlite(path) => migrate_file(path, &Options::default()).await,
-        Location::Server(server) => match server.engine {
-            Engine::Mysql => mysql::migrate(server).await,
-            Engine::Postgres => postgres::migrate(server).await,
-        },
+        Location::Server(server) => {
+            let migrated = match server.engine {
+                Engine::Mysql => mysql::migrate(server).await,
+                Engine::Postgres => postgres::migrate(server).await,
+            };
+            migrated.map_err(|err| with_place(err, server))
+        }
     }
 }
 
@@ -97,10 +104,13 @@ pub async fn migrate(location: &Location) -> Result<(), StoreError> {
 pub async fn schema_standing(location: &Location) -> Result<SchemaStanding, StoreError> {
     match location {
         Location::Sqlite(path) => look(path).await,
-        Location::Server(server) => match server.engine {
-            Engine::Mysql => mysql::look(server).await,
-            Engine::Postgres => postgres::look(server).await,
-        },
+        Location::Server(server) => {
+            let standing = match server.engine {
+                Engine::Mysql => mysql::look(server).await,
+                Engine::Postgres => postgres::look(server).await,
+            };
+            standing.map_err(|err| with_place(err, server))
+        }
     }
 }
 

@@ -150,6 +150,47 @@ async fn follows_its_password(engine: Engine, [made, owns, change]: [&str; 3]) {
     store.shutdown().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_of_postgresql_that_may_only_connect_is_told_what_it_lacks() {
+    let made = "CREATE ROLE indexer LOGIN PASSWORD 'one'";
+    let shown = "GRANT CONNECT ON DATABASE fleet TO indexer";
+    is_told_what_it_lacks(Engine::Postgres, [made, shown], "permission denied").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_of_mariadb_that_may_only_read_is_told_what_it_lacks() {
+    let made = "CREATE USER indexer@'127.0.0.1' IDENTIFIED BY 'one'";
+    let shown = "GRANT SELECT ON fleet.* TO indexer@'127.0.0.1'";
+    is_told_what_it_lacks(Engine::Mysql, [made, shown], "command denied").await;
+}
+
+async fn is_told_what_it_lacks(engine: Engine, [made, shown]: [&str; 2], said: &str) {
+    let server = Server::for_test(engine, &Setup::default()).expect("no trouble");
+    let Some(server) = server else { return };
+    let url = server.create("fleet").expect("a database");
+    for statement in [made, shown] {
+        administer(server.address(), statement).expect("done");
+    }
+    let own: Location = url.parse().expect("a URL");
+    let (scheme, rest) = url.split_once("://").expect("a URL");
+    let (_, place) = rest.split_once('@').expect("a user");
+    let location = format!("{scheme}://indexer@{place}").parse::<Location>();
+    let password = Password::Given(Secret::new("one"));
+    let location = location.expect("a URL").with_password(password);
+    let check = async || {
+        let refused = opened(&location).await.expect_err("no rights");
+        let words = refused.to_string();
+        assert!(matches!(refused, StoreError::Denied { .. }), "{words}");
+        for word in ["indexer@", "/fleet: ", said, "GRANT", "armadex migrate"] {
+            assert!(words.contains(word), "{words}");
+        }
+    };
+    check().await;
+    // Neither may it read or write what somebody else has made.
+    opened(&own).await.expect("a store");
+    check().await;
+}
+
 async fn wait_for_answer(store: &SqlStore) {
     let end = Instant::now() + LIMIT;
     while let Err(error) = store.catalog().await {

@@ -57,6 +57,12 @@ pub enum StoreError {
         /// What is not served, as a sentence that who asked can act on.
         what: String,
     },
+    /// The database lets its user do less than the store needs: retrying does not help until somebody grants it.
+    #[error("the store's user lacks a right: {what}")]
+    Denied {
+        /// Which right of whom, and the way out, in words.
+        what: String,
+    },
     /// The database's content or schema is not what it must be; retrying does not help.
     #[error("the store is damaged or of another version: {reason}")]
     Broken {

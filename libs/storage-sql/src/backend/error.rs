@@ -2,6 +2,7 @@
 //! log of one that will not. Which class a code belongs to is each database's own matter.
 
 use std::error::Error;
+use std::fmt;
 
 use armadex_storage::StoreError;
 use tracing::error;
@@ -19,6 +20,8 @@ pub(crate) enum Class {
     Duplicate,
     /// The server has no place for one more connection; those that there are go on.
     Full,
+    /// The user may not do it.
+    Denied,
     /// It will not pass.
     Fault,
 }
@@ -41,6 +44,10 @@ pub(crate) fn classified(doing: &str, err: sqlx::Error, class: Class) -> StoreEr
                 source: Some(err),
             }),
         },
+        Class::Denied => {
+            error!(statement = doing, error = %err, "the database's user lacks a right");
+            denied(doing, &err)
+        }
         Class::Fault => {
             error!(statement = doing, error = %err, "the database refused a statement");
             let code = err.as_database_error();
@@ -50,6 +57,28 @@ pub(crate) fn classified(doing: &str, err: sqlx::Error, class: Class) -> StoreEr
                 None => format!("{doing} failed"),
             })
         }
+    }
+}
+
+/// The server's own words say of what the right is.
+fn denied(doing: &str, err: &sqlx::Error) -> StoreError {
+    let said = err.as_database_error();
+    let said = said.map_or_else(|| err.to_string(), |err| err.message().to_owned());
+    StoreError::Denied {
+        what: format!(
+            "{doing} was refused ({said}): GRANT it to the user, as \"Setting one up\" of docs/stores.md says; where the schema has to be changed, \
+             run `armadex migrate` as the owner of the tables"
+        ),
+    }
+}
+
+/// The same, with the user and the database that it is about.
+pub(crate) fn with_place(err: StoreError, place: &impl fmt::Display) -> StoreError {
+    match err {
+        StoreError::Denied { what } => StoreError::Denied {
+            what: format!("{place}: {what}"),
+        },
+        other => other,
     }
 }
 

@@ -622,6 +622,7 @@ fn told(err: &StoreError) -> StoreError {
             reason: reason.clone(),
         },
         StoreError::Broken { reason } => broken(reason),
+        StoreError::Denied { what } => StoreError::Denied { what: what.clone() },
         passing => again(passing),
     }
 }

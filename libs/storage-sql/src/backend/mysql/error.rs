@@ -47,6 +47,8 @@ fn class_of(number: u16) -> Class {
         1020 | 1180 | 1213 | 1412 => Class::Collision,
         // A unique key.
         1062 | 1586 => Class::Duplicate,
+        // The user may not: in the database, to a table, to a column, or what only few may.
+        1044 | 1142 | 1143 | 1227 => Class::Denied,
         // Another transaction holds a row for longer than is waited for it: four writers in a first sync are enough.
         1205 => Class::Waited,
         // Too many connections: all, or those of one user.
@@ -87,6 +89,8 @@ mod tests {
         assert_eq!(class_of(deadlock), Class::Collision);
         assert_eq!(class_of(duplicate), Class::Duplicate);
         assert_eq!(class_of(waited), Class::Waited);
+        let (database, table) = (1044, 1142);
+        assert_eq!([database, table].map(class_of), [Class::Denied; 2]);
         let (full, read_only, long) = (1114, 1290, 1969);
         assert_eq!([full, read_only, long].map(class_of), [Class::Passing; 3]);
         let (no_table, too_long, syntax) = (1146, 1406, 1064);

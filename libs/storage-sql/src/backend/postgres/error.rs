@@ -32,7 +32,10 @@ pub(super) fn is_lost(err: &sqlx::Error) -> bool {
 
 /// Whether the connection can go on after a rollback.
 pub(super) fn is_usable_after(err: &sqlx::Error) -> bool {
-    let is_left_alone = matches!(class(err), Class::Collision | Class::Waited | Class::Fault);
+    let is_left_alone = matches!(
+        class(err),
+        Class::Collision | Class::Waited | Class::Denied | Class::Fault
+    );
     matches!(err, sqlx::Error::Database(_)) && is_left_alone
 }
 
@@ -67,6 +70,8 @@ fn class_of(code: &str) -> Class {
         "23505" => Class::Duplicate,
         // Too many connections: all, or those of one user or database.
         "53300" => Class::Full,
+        // The user may not: a table that is another's, a schema in which it may make none.
+        "42501" => Class::Denied,
         // Another transaction holds a row for longer than is waited for it: four writers in a first sync are enough.
         "55P03" => Class::Waited,
         // A transaction that may not write, here or at all: a replica, or a primary that was told not to. We said
@@ -92,6 +97,7 @@ mod tests {
             (Class::Duplicate, &["23505"]),
             (Class::Waited, &["55P03"]),
             (Class::Full, &["53300"]),
+            (Class::Denied, &["42501"]),
             (
                 Class::Passing,
                 &[
