@@ -54,14 +54,16 @@ impl Connector {
         Self::new(server, Purpose::Migrate, &Arc::new(hosts))
     }
 
-    async fn connect_with(&self, host: &Host) -> Result<MySqlConnection, sqlx::Error> {
+    /// A connection, and the server's version.
+    async fn connect_with(&self, host: &Host) -> Result<(MySqlConnection, String), sqlx::Error> {
         let options = self.options(host)?;
         let mut connection = options.connect().await?;
+        let version = version(&mut connection).await?;
         // Numbers and constants, nothing that anybody typed.
         let settings = AssertSqlSafe(settings(&self.server, self.purpose));
         sqlx::raw_sql(settings).execute(&mut connection).await?;
         set_where_known(&mut connection, WAIT_FOR_OTHER_NODES).await?;
-        Ok(connection)
+        Ok((connection, version))
     }
 
     fn options(&self, host: &Host) -> Result<MySqlConnectOptions, sqlx::Error> {
@@ -122,14 +124,17 @@ impl Connect for Connector {
         let mut last = None;
         for host in self.hosts.in_turn() {
             let connecting = async {
-                let mut connection = self.connect_with(host).await?;
+                let (mut connection, version) = self.connect_with(host).await?;
                 match is_choice && is_read_only(&mut connection).await? {
                     true => Err(sqlx::Error::Io(ErrorKind::ReadOnlyFilesystem.into())),
-                    false => Ok(connection),
+                    false => Ok((connection, version)),
                 }
             };
             match attempt(self.server.timeouts.connect, connecting).await {
-                Ok(connection) => return Ok(connection),
+                Ok((connection, version)) => {
+                    supported(&self.server, &version)?;
+                    return Ok(connection);
+                }
                 Err(err) => last = Some(err),
             }
         }
@@ -173,6 +178,40 @@ pub(super) async fn set_where_known(
     match sqlx::raw_sql(set).execute(connection).await {
         Err(sqlx::Error::Database(err)) if number(&*err) == Some(UNKNOWN_VARIABLE) => Ok(()),
         set => set.map(drop),
+    }
+}
+
+async fn version(connection: &mut MySqlConnection) -> Result<String, sqlx::Error> {
+    let row = sqlx::query("SELECT VERSION()").fetch_one(connection);
+    row.await?.try_get_unchecked(0)
+}
+
+/// MariaDB's version may have one before it that old replicas understand.
+const FOR_OLD_REPLICAS: &str = "5.5.5-";
+
+/// The oldest versions that have all that we ask for: of MariaDB, and of MySQL and what calls itself by its numbers.
+const OLDEST_MARIADB: (u32, u32) = (10, 11);
+const OLDEST_MYSQL: (u32, u32) = (8, 0);
+
+/// A server that does not tell its version is none of theirs, and is believed.
+fn supported(server: &Server, version: &str) -> Result<(), StoreError> {
+    let version = version.strip_prefix(FOR_OLD_REPLICAS).unwrap_or(version);
+    let numbers = version.split(|c: char| !c.is_ascii_digit());
+    let mut numbers = numbers.map_while(|number| number.parse::<u32>().ok());
+    let Some(major) = numbers.next() else {
+        return Ok(());
+    };
+    let minor = numbers.next().unwrap_or(0);
+    let (name, oldest) = match version.to_ascii_lowercase().contains("mariadb") {
+        true => ("MariaDB", OLDEST_MARIADB),
+        false => ("MySQL", OLDEST_MYSQL),
+    };
+    match (major, minor) < oldest {
+        true => Err(broken(format!(
+            "{server} is {name} {major}.{minor}, and {}.{} is the oldest that has what a store needs",
+            oldest.0, oldest.1
+        ))),
+        false => Ok(()),
     }
 }
 
@@ -222,4 +261,39 @@ fn settings(server: &Server, purpose: Purpose) -> String {
         }
     });
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::location::Location;
+
+    #[test]
+    fn servers_that_are_too_old_are_refused_by_their_version() {
+        let Ok(Location::Server(server)) = "mysql://u@h/fleet".parse() else {
+            panic!("a server")
+        };
+        for version in [
+            "8.0.36",
+            "9.7.0",
+            "8.0.11-TiDB-v7.5.1",
+            "10.11.6-MariaDB-0+deb12u1",
+            "5.5.5-10.11.2-MariaDB",
+            "11.4.2-MariaDB-log",
+            "unknown",
+        ] {
+            assert!(supported(&server, version).is_ok(), "{version}");
+        }
+        for (version, words) in [
+            ("5.7.44-log", "is MySQL 5.7, and 8.0 is the oldest"),
+            (
+                "10.6.18-MariaDB",
+                "is MariaDB 10.6, and 10.11 is the oldest",
+            ),
+            ("5.5.5-10.3.39-MariaDB-0+deb10u2", "is MariaDB 10.3, and"),
+        ] {
+            let refused = supported(&server, version).expect_err(version).to_string();
+            assert!(refused.contains(words), "{refused}");
+        }
+    }
 }

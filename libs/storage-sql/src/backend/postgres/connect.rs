@@ -138,7 +138,10 @@ impl Connect for Connector {
                 }
             };
             match attempt(server.timeouts.connect, connecting).await {
-                Ok(connected) => return supported(server, connected),
+                Ok(connected) => {
+                    supported(server, connected.version)?;
+                    return Ok(connected);
+                }
                 Err(err) => last = Some(err),
             }
         }
@@ -166,13 +169,13 @@ impl Connect for Connector {
     }
 }
 
-fn supported(server: &Server, connected: Connected) -> Result<Connected, StoreError> {
-    let (found, oldest) = (connected.version / 10_000, OLDEST / 10_000);
-    match connected.version < OLDEST {
+fn supported(server: &Server, version: u32) -> Result<(), StoreError> {
+    let (found, oldest) = (version / 10_000, OLDEST / 10_000);
+    match version < OLDEST {
         true => Err(broken(format!(
             "{server} is PostgreSQL {found}, and {oldest} is the oldest that has what a store needs"
         ))),
-        false => Ok(connected),
+        false => Ok(()),
     }
 }
 
@@ -184,4 +187,25 @@ async fn is_read_only(connection: &mut PgConnection) -> Result<bool, sqlx::Error
         .fetch_one(connection)
         .await?;
     Ok(set == "on")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::location::Location;
+
+    #[test]
+    fn servers_that_are_too_old_are_refused_by_their_version() {
+        let Ok(Location::Server(server)) = "postgres://u@h/fleet".parse() else {
+            panic!("a server")
+        };
+        for version in [130_000, 130_016, 180_000] {
+            assert!(supported(&server, version).is_ok(), "{version}");
+        }
+        let refused = supported(&server, 120_020)
+            .expect_err("too old")
+            .to_string();
+        let words = "is PostgreSQL 12, and 13 is the oldest";
+        assert!(refused.contains(words), "{refused}");
+    }
 }

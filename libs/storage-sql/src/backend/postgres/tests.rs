@@ -348,6 +348,27 @@ async fn a_role_with_a_connection_too_many_is_told_that_there_is_no_place() {
     armadex_databases::administer(admin, &drop).expect("dropped");
 }
 
+#[tokio::test]
+async fn a_database_of_another_encoding_is_refused_with_the_way_out() {
+    let Some((place, _)) = place() else {
+        return;
+    };
+    let (admin, name) = (place.server(), format!("{}_latin1", place.name()));
+    let make = format!("CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'");
+    armadex_databases::administer(admin, &make).expect("a database");
+    let url = place.patient_url().replacen(place.name(), &name, 1);
+    let refused = open(&server(&url)).await.map(|_| ()).expect_err("no UTF-8");
+    let refused = refused.to_string();
+    for words in [
+        "keeps texts in LATIN1",
+        "ENCODING 'UTF8' TEMPLATE template0",
+    ] {
+        assert!(refused.contains(words), "{refused}");
+    }
+    let drop = format!("DROP DATABASE {name}");
+    armadex_databases::administer(admin, &drop).expect("dropped");
+}
+
 /// More tries than there once were.
 const TRIES: usize = 6;
 
