@@ -248,7 +248,13 @@ pub(crate) async fn migrate_file(path: &Path, options: &Options) -> Result<(), S
 
 /// Writes the whole file anew; see [`space`].
 pub(crate) async fn compact(path: &Path, options: &Options) -> Result<(), StoreError> {
-    space::rewrite(writer_options(path, options).create_if_missing(false)).await
+    space::rewrite(compact_options(path, options)).await
+}
+
+/// The copy that becomes the file anew is as large as that, and has its place on the disk.
+fn compact_options(path: &Path, options: &Options) -> SqliteConnectOptions {
+    let options = writer_options(path, options).create_if_missing(false);
+    options.pragma("temp_store", "FILE")
 }
 
 #[async_trait]

@@ -516,3 +516,20 @@ async fn the_log_is_emptied_although_somebody_always_reads() {
     let (longest, ..) = tokio::join!(write, read(), read(), read());
     assert!(longest < 4 << 20, "the log had {longest} bytes");
 }
+
+#[tokio::test]
+async fn a_file_that_is_written_anew_is_not_held_in_memory() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, options) = (directory.path().join("store.db"), Options::default());
+    migrate_file(&path, &options).await.expect("a file");
+    let (in_a_file, in_memory) = (1, 2);
+    for (options, place) in [
+        (compact_options(&path, &options), in_a_file),
+        (writer_options(&path, &options), in_memory),
+    ] {
+        let mut connection = options.connect().await.expect("a connection");
+        let set = sqlx::query_scalar("PRAGMA temp_store").fetch_one(&mut connection);
+        let set: i64 = set.await.expect("an answer");
+        assert_eq!(set, place);
+    }
+}
