@@ -8,9 +8,9 @@
 //! itself goes down without notice, the last commits and the mark may be lost alike (synchronous=NORMAL), which only the machine's life tells. That it was
 //! closed in order only the last process says that had it open: each holds a lock on the mark.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Result};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -120,7 +120,7 @@ impl MarkFile {
         }
     }
 
-    /// Opens the file, which only its owner may read.
+    /// Opens the file, which only its owner may read: the database's.
     pub(super) fn open(database: &Path) -> Result<Self> {
         // Both: a file system of a network gives a lock that is shared only on what may be read, and another only on what may be written.
         let file = OpenOptions::new()
@@ -130,6 +130,7 @@ impl MarkFile {
             .truncate(false)
             .mode(0o600)
             .open(path_of(database))?;
+        give_to_owner_of(database, &file);
         let is_locked = file.lock_shared().is_ok();
         Ok(Self { file, is_locked })
     }
@@ -164,6 +165,16 @@ impl Drop for Alone<'_> {
     fn drop(&mut self) {
         // The lock goes with the file at the latest.
         let _ = self.0.unlock();
+    }
+}
+
+/// Whoever looks after a store as root leaves a mark that the store's own process may read, as SQLite does with its log. Everybody else may give no file away,
+/// and is left with what there is.
+fn give_to_owner_of(database: &Path, file: &File) {
+    if let (Ok(of), Ok(own)) = (fs::metadata(database), file.metadata())
+        && (of.uid(), of.gid()) != (own.uid(), own.gid())
+    {
+        let _ = fchown(file, Some(of.uid()), Some(of.gid()));
     }
 }
 
@@ -216,6 +227,21 @@ mod tests {
         assert_eq!(MarkFile::read(&path).expect("read"), None);
         std::fs::write(path_of(&path), b"junk \xff").expect("written");
         assert_eq!(MarkFile::read(&path).expect("read"), None);
+    }
+
+    #[test]
+    fn a_mark_belongs_to_whom_the_database_does() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let path = place.path().join("store.db");
+        std::fs::write(&path, "").expect("a file");
+        // Only root can give a file away: for everybody else both are their own.
+        let _ = std::os::unix::fs::chown(&path, Some(65_534), Some(65_534));
+        let of = |path: &Path| {
+            let file = std::fs::metadata(path).expect("a file");
+            (file.uid(), file.gid())
+        };
+        drop(MarkFile::open(&path).expect("a mark"));
+        assert_eq!(of(&path_of(&path)), of(&path));
     }
 
     #[test]
