@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use armadex_storage::Search as _;
+use armadex_storage::{Search as _, StoreError};
 use armadex_storage_sql::SqlStore;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
@@ -113,13 +113,7 @@ impl Process {
         let store = Arc::clone(&self.store);
         self.checks.add("store", move || {
             let store = Arc::clone(&store);
-            async move {
-                store
-                    .head()
-                    .await
-                    .map(drop)
-                    .map_err(|error| error.to_string())
-            }
+            async move { store.head().await.map(drop).map_err(unready) }
         });
         let (cancel, store) = (self.parts.cancel(), Arc::clone(&self.store));
         self.parts.start("store", async move {
@@ -134,6 +128,18 @@ impl Process {
     }
 }
 
+/// Whoever reaches the port is told no more than that: what went wrong names the database and its user, and is for the log, unless the store has told it there.
+fn unready(error: StoreError) -> String {
+    if !error.is_told() {
+        let error = format!("{:#}", anyhow::Error::from(error));
+        tracing::warn!(
+            error,
+            "the store does not answer, so this process is not ready"
+        );
+    }
+    "the store is not available, the log says more".to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +149,16 @@ mod tests {
     struct Flags {
         #[command(flatten)]
         admin: AdminFlags,
+    }
+
+    #[test]
+    fn who_asks_whether_it_is_ready_is_not_told_where_the_store_is() {
+        let told = unready(StoreError::Unavailable {
+            reason: "connecting with postgres://indexer@db.example.com:5432/fleet did not succeed"
+                .into(),
+            source: "no route".into(),
+        });
+        assert_eq!(told, "the store is not available, the log says more");
     }
 
     #[tokio::test]

@@ -179,9 +179,12 @@ impl Identity {
             // What cannot be looked at has not been seen to be another.
             Err(_) => return Ok(()),
         };
-        let path = path.display();
+        // Who searches is told, and needs not know where it is.
+        tracing::error!(path = %path.display(), "the store's file was {reason} while it was in use");
         Err(StoreError::Gone {
-            reason: format!("{path} was {reason} while it was in use"),
+            reason: format!(
+                "the store is not available: its file was {reason} while it was in use"
+            ),
         })
     }
 }
