@@ -6,6 +6,7 @@
 mod begin;
 mod connect;
 mod connection;
+mod environment;
 mod error;
 mod limits;
 mod numbered;

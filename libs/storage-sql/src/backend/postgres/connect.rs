@@ -10,6 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 use tokio::time::timeout;
 
+use super::environment;
 use super::error::{class, classify};
 use crate::backend::attempt::attempt;
 use crate::backend::error::{Class, broken, classified};
@@ -127,6 +128,7 @@ impl Connect for Connector {
     /// The first of the hosts that lets us write, or of replicas the next one that answers; each within the limit.
     async fn connect(&self) -> Result<Connected, StoreError> {
         let server = &self.server;
+        environment::check(server, |name| std::env::var_os(name).is_some())?;
         let is_choice = self.hosts.is_choice();
         let mut last = None;
         for host in self.hosts.in_turn() {
