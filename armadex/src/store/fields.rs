@@ -72,7 +72,10 @@ pub(super) const FIELDS: &[(&str, Meaning)] = &[
     ),
     (
         "mysql.allowCleartextPasswords",
-        Always("false", "a password is not sent as it is without TLS"),
+        Always(
+            "false",
+            "the server asks for the password as it likes: reach it with TLS or by its socket",
+        ),
     ),
     (
         "mysql.allowNativePasswords",

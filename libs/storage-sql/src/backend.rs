@@ -3,6 +3,7 @@
 //! The traits are small and object-safe, so that everything above them is written once for all databases.
 
 mod attempt;
+mod certificates;
 mod driver_row;
 pub(crate) mod error;
 mod gate;

@@ -1,11 +1,13 @@
 //! One attempt to connect with a server, of which nothing is known yet: it may say nothing, and it may be no database.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use tokio::time::timeout;
+
+use crate::location::Host;
 
 /// Connects within a limit. The drivers read what a server says first without looking how much of it there is, and panic where it is too little: that is
 /// caught, for other tasks go on and a proxy that answered so may know better a moment later. What was made of the connection is dropped with the attempt.
@@ -22,11 +24,22 @@ pub(super) async fn attempt<T>(
     }
 }
 
+/// Of several hosts one has to be a primary.
+pub(super) fn takes_no_writes(host: &Host) -> sqlx::Error {
+    sqlx::Error::Io(io::Error::new(
+        ErrorKind::ReadOnlyFilesystem,
+        format!(
+            "{host} answers and takes no writes, as a replica does: one of the hosts in the store's URL has to take them"
+        ),
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncWriteExt as _;
     use tokio::net::TcpListener;
 
+    use super::*;
     use crate::{Location, open};
 
     /// What comes of a server that says this to whoever connects, and then nothing.
@@ -46,6 +59,16 @@ mod tests {
         let refused = open(&location).await.map(drop).expect_err("no database");
         assert!(refused.is_transient(), "{scheme}: {refused:?}");
         answering.abort();
+    }
+
+    #[test]
+    fn a_host_that_takes_no_writes_is_named() {
+        let host = Host::Tcp("replica.example.com".to_owned(), 5432);
+        let words = takes_no_writes(&host).to_string();
+        assert!(
+            words.contains("replica.example.com:5432 answers"),
+            "{words}"
+        );
     }
 
     #[tokio::test]

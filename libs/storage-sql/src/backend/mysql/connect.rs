@@ -1,7 +1,6 @@
 //! Opening connections with MySQL or MariaDB, and what is said to the server on each.
 
 use std::fmt::Write as _;
-use std::io::ErrorKind;
 use std::sync::Arc;
 
 use armadex_storage::StoreError;
@@ -12,7 +11,8 @@ use tokio::time::timeout;
 
 use super::error::{class, classify, number};
 use super::limits::WHOLE;
-use crate::backend::attempt::attempt;
+use crate::backend::attempt::{attempt, takes_no_writes};
+use crate::backend::certificates;
 use crate::backend::error::{Class, broken, classified};
 use crate::backend::hosts::Hosts;
 use crate::backend::pool::Connect;
@@ -57,7 +57,7 @@ impl Connector {
     /// A connection, and the server's version.
     async fn connect_with(&self, host: &Host) -> Result<(MySqlConnection, String), sqlx::Error> {
         let options = self.options(host)?;
-        let mut connection = options.connect().await?;
+        let mut connection = options.connect().await.map_err(in_our_words)?;
         let version = version(&mut connection).await?;
         // Numbers and constants, nothing that anybody typed.
         let settings = AssertSqlSafe(settings(&self.server, self.purpose));
@@ -78,6 +78,7 @@ impl Connector {
             prepared: _,
             application: _,
         } = &self.server;
+        certificates::check(&self.server)?;
         let password = password.read();
         let password = password.map_err(|err| sqlx::Error::Configuration(err.into()))?;
         let mut options = MySqlConnectOptions::new()
@@ -114,6 +115,20 @@ impl Connector {
     }
 }
 
+/// How the driver begins to say that it encrypts no password by itself.
+const NO_RSA: &str = "RSA auth backend disabled";
+
+/// MySQL's default wants the password encrypted, by TLS or by a key of RSA, the first time that it lets a user in.
+fn in_our_words(err: sqlx::Error) -> sqlx::Error {
+    match err {
+        sqlx::Error::Configuration(cause) if cause.to_string().starts_with(NO_RSA) => {
+            let words = "the server takes the password over an encrypted connection only: say ssl-mode=require in the store's URL";
+            sqlx::Error::Configuration(words.into())
+        }
+        other => other,
+    }
+}
+
 #[async_trait]
 impl Connect for Connector {
     type Connection = MySqlConnection;
@@ -126,7 +141,7 @@ impl Connect for Connector {
             let connecting = async {
                 let (mut connection, version) = self.connect_with(host).await?;
                 match is_choice && is_read_only(&mut connection).await? {
-                    true => Err(sqlx::Error::Io(ErrorKind::ReadOnlyFilesystem.into())),
+                    true => Err(takes_no_writes(host)),
                     false => Ok((connection, version)),
                 }
             };
@@ -267,6 +282,15 @@ fn settings(server: &Server, purpose: Purpose) -> String {
 mod tests {
     use super::*;
     use crate::location::Location;
+
+    #[test]
+    fn who_needs_encryption_for_the_password_is_told_how_to_say_so() {
+        let driver = "RSA auth backend disabled; enable feature `mysql-rsa`";
+        let told = in_our_words(sqlx::Error::Configuration(driver.into())).to_string();
+        assert!(told.contains("say ssl-mode=require"), "{told}");
+        let other = in_our_words(sqlx::Error::Configuration("no password".into()));
+        assert!(other.to_string().contains("no password"));
+    }
 
     #[test]
     fn servers_that_are_too_old_are_refused_by_their_version() {

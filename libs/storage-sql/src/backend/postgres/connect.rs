@@ -1,6 +1,5 @@
 //! Opening connections with PostgreSQL.
 
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,8 @@ use tokio::time::timeout;
 
 use super::environment;
 use super::error::{class, classify};
-use crate::backend::attempt::attempt;
+use crate::backend::attempt::{attempt, takes_no_writes};
+use crate::backend::certificates;
 use crate::backend::error::{Class, broken, classified};
 use crate::backend::hosts::Hosts;
 use crate::backend::pool::Connect;
@@ -87,6 +87,7 @@ impl Connector {
             prepared,
             application,
         } = &self.server;
+        certificates::check(&self.server)?;
         let password = password.read();
         let password = password.map_err(|err| sqlx::Error::Configuration(err.into()))?;
         let mut options = PgConnectOptions::new_without_pgpass()
@@ -135,7 +136,7 @@ impl Connect for Connector {
             let connecting = async {
                 let mut connected = self.connect_with(host).await?;
                 match is_choice && is_read_only(&mut connected.connection).await? {
-                    true => Err(sqlx::Error::Io(ErrorKind::ReadOnlyFilesystem.into())),
+                    true => Err(takes_no_writes(host)),
                     false => Ok(connected),
                 }
             };
