@@ -513,10 +513,18 @@ pub(crate) fn types_used_again(dialect: Dialect, limit: u32) -> Statement {
     .build()
 }
 
-/// Types that none has since this revision or an earlier one.
-pub(crate) fn types_unused_since(dialect: Dialect, revision: i64, limit: u32) -> Statement {
+/// Types that none has since the revision `pruned` or an earlier one, or since an earlier one if they have a history. One whose history has ended may have
+/// some of it left up to where it ended, see [`history_ended`](super::history::history_ended).
+pub(crate) fn types_unused_since(
+    dialect: Dialect,
+    (pruned, history): (i64, i64),
+    limit: u32,
+) -> Statement {
     Sql::new(dialect, "type.unused_since", "SELECT id FROM type t WHERE ")
-        .bound("unused > 0 AND unused <= ? AND ", [revision.into()])
+        .bound(
+            "unused > 0 AND unused <= ? AND (history < 0 AND -1 - history <= ? OR history >= 0 AND unused <= ?) AND ",
+            [pruned.into(), history.into(), history.into()],
+        )
         .push(stream_of_type(dialect))
         .bound(" IS NULL ORDER BY id LIMIT ?", [limit.into()])
         .build()

@@ -190,7 +190,7 @@ fn types(dialect: Dialect) -> Vec<Statement> {
         history::types_of(dialect, &[("", "pods"), ("apps", "deployments")]),
         history::note(dialect, 35, &[1, 2]),
         catalog::types_used_again(dialect, 128),
-        catalog::types_unused_since(dialect, 30, 128),
+        catalog::types_unused_since(dialect, (35, 30), 128),
         catalog::note_types_unused(dialect, 40, &[1, 2]),
         catalog::note_types_in_use(dialect, &[1, 2]),
         catalog::delete_types(dialect, &[1, 2]),

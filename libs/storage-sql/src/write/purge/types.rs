@@ -24,8 +24,7 @@ pub(super) async fn sweep(session: &mut Session<'_>) -> Result<bool, StoreError>
     let look = [
         catalog::types_unused(dialect, MOST),
         catalog::types_used_again(dialect, MOST),
-        // A type whose own history has ended may have some of it left for as long as those of others last, which are never behind the window.
-        catalog::types_unused_since(dialect, head.history.max(1), MOST),
+        catalog::types_unused_since(dialect, (head.pruned.max(1), head.history.max(1)), MOST),
     ];
     let mut found = 0;
     for statement in look.clone() {
