@@ -98,9 +98,9 @@ impl Trained {
         self.mark
     }
 
-    /// Whether something can be packed with it, and unpacked again.
+    /// Whether something can be unpacked with it: then it can be packed, too. What packing takes is made when that is first done.
     pub(crate) fn is_sound(&self) -> bool {
-        self.encoder().is_ok() && self.decoder().is_ok()
+        self.decoder().is_ok()
     }
 
     pub(super) fn encoder(&self) -> Result<&CDict<'static>, String> {

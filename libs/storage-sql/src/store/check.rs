@@ -52,6 +52,8 @@ const MOST_FAULTS: usize = 100;
 /// Where something does not agree.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
+    /// Dictionaries of which nothing can be made.
+    pub(crate) dictionaries: Vec<i64>,
     /// The index or the counter, or an object itself.
     pub(crate) places: BTreeSet<TypeNamespace>,
     /// Ids of namespaces whose number of types is wrong.
@@ -139,6 +141,7 @@ pub(super) async fn examine(
 ) -> Result<(CheckReport, Findings), StoreError> {
     let mut faults = Faults::default();
     let dictionaries = dictionaries(connection).await?;
+    check_dictionaries(&dictionaries, &mut faults);
     let mut bodies = Unpacker::new(&dictionaries);
     let stored = tally_objects(connection, hasher, &mut bodies, &mut faults).await?;
     let mut indexed = tally_blocks(connection, &mut faults).await?;
@@ -169,6 +172,18 @@ async fn dictionaries(connection: &mut dyn Connection) -> Result<Known, StoreErr
         }
     }
     Ok(known)
+}
+
+fn check_dictionaries(dictionaries: &Known, faults: &mut Faults) {
+    let damaged = dictionaries
+        .iter()
+        .filter(|(_, trained)| !trained.is_sound());
+    let mut damaged: Vec<i64> = damaged.map(|(number, _)| *number).collect();
+    damaged.sort_unstable();
+    for number in &damaged {
+        faults.say(format!("dictionary {number} is damaged"));
+    }
+    faults.at.dictionaries = damaged;
 }
 
 /// What the objects, the terms of their versions and their bodies say.

@@ -66,6 +66,7 @@ impl SqlStore {
     async fn plan(&self, connection: &mut dyn Connection) -> Result<Vec<Mending>, StoreError> {
         let (_, found) = examine(connection, &self.hasher).await?;
         let Findings {
+            dictionaries,
             mut places,
             mut unreadable,
             namespaces,
@@ -77,6 +78,9 @@ impl SqlStore {
         places.extend(rows(connection, mend::without_version(), TypeNamespace::decode).await?);
         // Types are counted by the streams, so these come first.
         let mut plan = Vec::new();
+        if !dictionaries.is_empty() {
+            plan.push(Mending::Dictionaries(dictionaries));
+        }
         for (cluster, resource) in streams {
             let resource = type_id(resource)?;
             plan.push(Mending::Stream { cluster, resource });

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::backend::sqlite::SqliteDatabase;
-use crate::backend::{Database, RowSink, SharedDatabase, Transaction};
+use crate::backend::{Database, RowSink, SharedDatabase, Transaction, row};
 use crate::form::dictionaries::numbers_of;
 use crate::options::{Options, Training};
 use crate::sql::dialect::Dialect;
@@ -320,6 +320,11 @@ async fn a_damaged_dictionary_is_told_and_its_objects_are_mended() {
     put(&anew, "third", &widgets()).await;
     assert_eq!(anew.mend().await.expect("mended").removed, 2);
     assert!(read().await.expect("no such object").is_none());
+    let left = Statement::fixed("test.left", "SELECT COUNT(*) FROM dict", []);
+    let mut reader = anew.database.write().await.expect("a transaction");
+    let left = row(&mut *reader, left, |row| row.int(0)).await;
+    reader.rollback().await.expect("ended");
+    assert_eq!(left.expect("an answer"), Some(0));
     put(&anew, "another", &widgets()).await;
     assert!(read().await.expect("a body").is_some());
     assert_eq!(anew.check().await.expect("a report").faults, [""; 0]);

@@ -8,6 +8,8 @@ use crate::form::term::TermHasher;
 
 /// What is to be made anew.
 pub(crate) enum Mending {
+    /// Dictionaries with which nothing can be unpacked any more. Who still packs with one of them, from memory, begins anew.
+    Dictionaries(Vec<i64>),
     /// The index and the counter of a type in a namespace.
     Place(PlaceMending),
     /// How many types a namespace has.
