@@ -123,14 +123,18 @@ impl MarkFile {
     /// Opens the file, which only its owner may read: the database's.
     pub(super) fn open(database: &Path) -> Result<Self> {
         // Both: a file system of a network gives a lock that is shared only on what may be read, and another only on what may be written.
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path_of(database))?;
-        give_to_owner_of(database, &file);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600);
+        let path = path_of(database);
+        // What was there before is left to whom it belongs: it may be a link to anything.
+        let file = match options.clone().create_new(true).open(&path) {
+            Ok(file) => {
+                give_to_owner_of(database, &file);
+                file
+            }
+            Err(err) if err.kind() == ErrorKind::AlreadyExists => options.open(&path)?,
+            Err(err) => return Err(err),
+        };
         let is_locked = file.lock_shared().is_ok();
         Ok(Self { file, is_locked })
     }
@@ -234,7 +238,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         let path = place.path().join("store.db");
         std::fs::write(&path, "").expect("a file");
-        // Only root can give a file away: for everybody else both are their own.
+        // Only root can give a file away: for everybody else both are their own, and this says nothing.
         let _ = std::os::unix::fs::chown(&path, Some(65_534), Some(65_534));
         let of = |path: &Path| {
             let file = std::fs::metadata(path).expect("a file");
@@ -242,6 +246,14 @@ mod tests {
         };
         drop(MarkFile::open(&path).expect("a mark"));
         assert_eq!(of(&path_of(&path)), of(&path));
+        // One that is there may be a link to what is somebody else's.
+        let others = place.path().join("others");
+        std::fs::write(&others, "").expect("a file");
+        let before = of(&others);
+        std::fs::remove_file(path_of(&path)).expect("removed");
+        std::os::unix::fs::symlink(&others, path_of(&path)).expect("a link");
+        drop(MarkFile::open(&path).expect("a mark"));
+        assert_eq!(of(&others), before);
     }
 
     #[test]
