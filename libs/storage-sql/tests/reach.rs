@@ -180,10 +180,17 @@ async fn is_told_what_it_lacks(engine: Engine, [made, shown]: [&str; 2], said: &
     let check = async || {
         let refused = opened(&location).await.expect_err("no rights");
         let words = refused.to_string();
-        assert!(matches!(refused, StoreError::Denied { .. }), "{words}");
-        for word in ["indexer@", "/fleet: ", said, "GRANT", "armadex migrate"] {
+        let StoreError::Denied { source, .. } = refused else {
+            panic!("{words}")
+        };
+        for word in ["indexer@", "/fleet: ", "GRANT", "armadex migrate"] {
             assert!(words.contains(word), "{words}");
         }
+        // Which right it is whoever opens a store reads, and not who reads a status.
+        assert!(
+            source.to_string().contains(said) && !words.contains(said),
+            "{source}"
+        );
     };
     check().await;
     // Neither may it read or write what somebody else has made.

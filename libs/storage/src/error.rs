@@ -60,8 +60,11 @@ pub enum StoreError {
     /// The database lets its user do less than the store needs: retrying does not help until somebody grants it.
     #[error("the store's user lacks a right: {what}")]
     Denied {
-        /// Which right of whom, and the way out, in words.
+        /// What was being done, and the way out, in words.
         what: String,
+        /// The server's words: which right, of whom.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The database's content or schema is not what it must be; retrying does not help.
     #[error("the store is damaged or of another version: {reason}")]

@@ -46,7 +46,7 @@ pub(crate) fn classified(doing: &str, err: sqlx::Error, class: Class) -> StoreEr
         },
         Class::Denied => {
             error!(statement = doing, error = %err, "the database's user lacks a right");
-            denied(doing, &err)
+            denied(doing, err)
         }
         Class::Fault => {
             error!(statement = doing, error = %err, "the database refused a statement");
@@ -60,23 +60,22 @@ pub(crate) fn classified(doing: &str, err: sqlx::Error, class: Class) -> StoreEr
     }
 }
 
-/// The server's own words say of what the right is.
-fn denied(doing: &str, err: &sqlx::Error) -> StoreError {
-    let said = err.as_database_error();
-    let said = said.map_or_else(|| err.to_string(), |err| err.message().to_owned());
+fn denied(doing: &str, err: sqlx::Error) -> StoreError {
     StoreError::Denied {
         what: format!(
-            "{doing} was refused ({said}): GRANT it to the user, as \"Setting one up\" of docs/stores.md says; where the schema has to be changed, \
+            "{doing} was refused: GRANT it to the user, as \"Setting one up\" of docs/stores.md says; where the schema has to be changed, \
              run `armadex migrate` as the owner of the tables"
         ),
+        source: Box::new(err),
     }
 }
 
 /// The same, with the user and the database that it is about.
 pub(crate) fn with_place(err: StoreError, place: &impl fmt::Display) -> StoreError {
     match err {
-        StoreError::Denied { what } => StoreError::Denied {
+        StoreError::Denied { what, source } => StoreError::Denied {
             what: format!("{place}: {what}"),
+            source,
         },
         other => other,
     }

@@ -179,7 +179,7 @@ impl Writer {
         for (result, one) in results.iter_mut().zip(work) {
             if result.is_none() {
                 *result = Some(match &given_up {
-                    Some(reason) => Err(broken(reason)),
+                    Some(refused) => Err(told(refused)),
                     None => self.alone(one, trouble).await,
                 });
             }
@@ -604,15 +604,16 @@ fn samples(work: &[Work]) -> Vec<usize> {
     samples
 }
 
-/// The words in which all of these were refused, if they are enough to say so of others.
-fn fails_alike(results: &[&Result<Done, StoreError>]) -> Option<String> {
+/// How all of these were refused, if they are enough to say so of others.
+fn fails_alike(results: &[&Result<Done, StoreError>]) -> Option<StoreError> {
     let refused = results.iter().map(|result| match result {
-        Err(StoreError::Broken { reason }) => Some(reason),
+        Err(err @ (StoreError::Broken { .. } | StoreError::Denied { .. })) => Some(err),
         _ => None,
     });
     let refused = refused.collect::<Option<Vec<_>>>()?;
-    let are_alike = refused.len() >= ALIKE && refused.windows(2).all(|pair| pair[0] == pair[1]);
-    are_alike.then(|| refused[0].clone())
+    let words: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    let are_alike = words.len() >= ALIKE && words.windows(2).all(|pair| pair[0] == pair[1]);
+    are_alike.then(|| told(refused[0]))
 }
 
 /// The same trouble, told to one more of those who wait: what may pass, or why nothing is written any more.
@@ -622,7 +623,10 @@ fn told(err: &StoreError) -> StoreError {
             reason: reason.clone(),
         },
         StoreError::Broken { reason } => broken(reason),
-        StoreError::Denied { what } => StoreError::Denied { what: what.clone() },
+        StoreError::Denied { what, source } => StoreError::Denied {
+            what: what.clone(),
+            source: source.to_string().into(),
+        },
         passing => again(passing),
     }
 }

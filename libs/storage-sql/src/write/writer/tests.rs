@@ -790,16 +790,25 @@ fn unhealthy(clusters: &[ClusterId]) -> Vec<Work> {
 
 #[test]
 fn what_all_are_refused_for_is_not_asked_for_each() {
-    let alike = |reasons: &[&str], stored: usize| {
-        let refused = reasons.iter().map(|&reason| Err(broken(reason)));
-        let stored = (0..stored).map(|_| Ok(Done::Nothing));
-        let results: Vec<Result<Done, StoreError>> = refused.chain(stored).collect();
-        fails_alike(&results.iter().collect::<Vec<_>>())
+    let denied = |reason: &str| StoreError::Denied {
+        what: reason.to_owned(),
+        source: "by the server".into(),
     };
-    assert_eq!(alike(&["a", "a", "a"], 0), None);
-    assert_eq!(alike(&["a", "a", "a", "a"], 0), Some("a".to_owned()));
-    assert_eq!(alike(&["a", "a", "a", "a", "b"], 0), None);
-    assert_eq!(alike(&["a", "a", "a", "a"], 1), None);
+    let refuses: [&dyn Fn(&str) -> StoreError; 2] = [&|reason| broken(reason), &denied];
+    for refuses in refuses {
+        let alike = |reasons: &[&str], stored: usize| {
+            let refused = reasons.iter().map(|&reason| Err(refuses(reason)));
+            let stored = (0..stored).map(|_| Ok(Done::Nothing));
+            let results: Vec<Result<Done, StoreError>> = refused.chain(stored).collect();
+            let alike = fails_alike(&results.iter().collect::<Vec<_>>());
+            alike.map(|err| err.to_string())
+        };
+        assert_eq!(alike(&["a", "a", "a"], 0), None);
+        let told = refuses("a").to_string();
+        assert_eq!(alike(&["a", "a", "a", "a"], 0), Some(told));
+        assert_eq!(alike(&["a", "a", "a", "a", "b"], 0), None);
+        assert_eq!(alike(&["a", "a", "a", "a"], 1), None);
+    }
 }
 
 #[tokio::test]
