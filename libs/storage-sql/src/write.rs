@@ -11,7 +11,8 @@
 //! is what it comes to last.
 //!
 //! What may be in the way all the same, and is done anew: a purge that finds types which none has any more, one that sweeps a namespace into which another
-//! type comes, a batch that shows streams again which were kept, and a change of the catalogue, which stamps rows behind the head.
+//! type comes, a batch that shows streams again which were kept, one that is done together with who closes a stream or says a cluster's health, which holds the
+//! cluster's row, and a change of the catalogue, which stamps rows behind the head.
 
 mod beside;
 pub(crate) mod catalog_change;

@@ -18,8 +18,8 @@ use pods::{OBJECTS, location, open_pods, write};
 /// Longer than a server takes to go on, on a busy machine, and than the store takes to try it again.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Nothing that waits for a server takes less.
-const AT_ONCE: Duration = Duration::from_millis(200);
-/// Ten such times are more than the quarter of a second after which a database is tried again first.
+const AT_ONCE: Duration = Duration::from_secs(1);
+/// Ten of these are more than the quarter of a second after which a database is tried again first.
 const BETWEEN: Duration = Duration::from_millis(100);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -129,7 +129,9 @@ impl Connect for Connector {
     /// The first of the hosts that lets us write, or of replicas the next one that answers; each within the limit.
     async fn connect(&self) -> Result<Connected, StoreError> {
         let server = &self.server;
-        environment::check(server, |name| std::env::var_os(name).is_some())?;
+        environment::check(server, |name| {
+            std::env::var_os(name).is_some_and(|value| !value.is_empty())
+        })?;
         let is_choice = self.hosts.is_choice();
         let mut last = None;
         for host in self.hosts.in_turn() {
