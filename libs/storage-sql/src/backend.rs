@@ -31,6 +31,7 @@ use armadex_storage::StoreError;
 use async_trait::async_trait;
 
 use crate::sql::dialect::Dialect;
+use crate::sql::head::HeadRow;
 use crate::sql::statement::Statement;
 
 /// Takes one row at a time.
@@ -100,6 +101,16 @@ pub(crate) trait Database: Send + Sync {
 
     /// A snapshot to read from.
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError>;
+
+    /// The same, and the head as of it: with a server in one message, for whoever reads wants both, and each message takes the way there and back.
+    async fn read_at_head(
+        &self,
+        lane: Lane,
+    ) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
+        let mut transaction = self.read(lane).await?;
+        let head = head_row::read(&mut *transaction).await?;
+        Ok((transaction, head))
+    }
 
     /// A transaction that may write; only the writer task asks for one.
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError>;

@@ -7,6 +7,7 @@ pub(crate) mod mend;
 mod overlapping;
 mod schedule;
 mod search;
+mod shared;
 mod sink;
 mod snapshots;
 pub(crate) mod stats;
@@ -16,7 +17,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Instant;
 
-use armadex_storage::{Head, StoreError};
+use armadex_storage::{Catalog, Head, StoreError};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +44,7 @@ use crate::write::work::{Done, Order, Work};
 use crate::write::writer::Writer;
 use families::Families;
 use schedule::Schedule;
+use shared::Shared;
 use snapshots::Snapshots;
 
 /// How often a read begins anew because something came or went as it began. That is seldom once.
@@ -56,6 +58,8 @@ pub struct SqlStore {
     tuning: Tuning,
     searches: u32,
     snapshots: Arc<Snapshots>,
+    /// Who serves searches asks for the catalogue at each request.
+    catalogs: Shared<Arc<Catalog>>,
     seen: Arc<Seen>,
     past: past::Seen,
     dictionaries: Dictionaries,
@@ -148,6 +152,7 @@ impl SqlStore {
             tuning: options.tuning.clone(),
             searches: options.readers,
             snapshots: Arc::new(Snapshots::new(stop.clone())),
+            catalogs: Shared::new(),
             seen: Arc::new(Seen::new(committed.clone())),
             past,
             dictionaries: Dictionaries::default(),
@@ -281,13 +286,12 @@ impl SqlStore {
         lane: Lane,
         seen: &Committed,
     ) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
-        let mut transaction = match self.database.read(lane).await {
+        let (transaction, head) = match self.database.read_at_head(lane).await {
             Err(gone @ StoreError::Gone { .. }) => {
                 return Err(self.is_over(seen.clone(), gone).await);
             }
             begun => begun?,
         };
-        let head = head_row::read(&mut *transaction).await?;
         if let Err(refused) = schema::check(self.database.dialect(), head.serves) {
             transaction.rollback().await?;
             return Err(self.is_over(seen.clone(), refused).await);

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::fmt;
 
-use armadex_storage::StoreError;
+use armadex_storage::{Outage, StoreError};
 use tracing::error;
 
 /// What an error means for the work that met it.
@@ -177,6 +177,31 @@ pub(crate) fn closed() -> StoreError {
 pub(crate) fn broken(reason: impl Into<String>) -> StoreError {
     StoreError::Broken {
         reason: reason.into(),
+    }
+}
+
+/// The same trouble, told to one more of those who wait. What may pass is no collision any more, nor too much: that was the matter of who met it.
+pub(crate) fn told(err: &StoreError) -> StoreError {
+    match err {
+        StoreError::Gone { reason } => StoreError::Gone {
+            reason: reason.clone(),
+        },
+        StoreError::Broken { reason } => broken(reason),
+        StoreError::Denied { what, source } => StoreError::Denied {
+            what: what.clone(),
+            source: source.to_string().into(),
+        },
+        passing => {
+            let cause = passing.source();
+            let cause = cause.map_or_else(|| passing.to_string(), ToString::to_string);
+            StoreError::Unavailable {
+                reason: "what was done for several did not succeed".into(),
+                source: match passing.is_told() {
+                    true => Box::new(Outage::new(cause)),
+                    false => cause.into(),
+                },
+            }
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use super::error::{is_collision, is_crowd};
 use super::gate::{Entry, Gate};
 use super::{Connection, Database, Disk, Lane, RowSink, SharedDatabase, Transaction};
 use crate::sql::dialect::Dialect;
+use crate::sql::head::HeadRow;
 use crate::sql::statement::Statement;
 
 /// A database and what is known of its trouble.
@@ -69,6 +70,34 @@ impl GuardedDatabase {
         }
     }
 
+    /// What a beginning of a reading comes to, unless it is known that it would fail.
+    async fn begun<T>(
+        &self,
+        lane: Lane,
+        beginning: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let (entry, attempt) = self.reads.enter();
+        match entry {
+            Entry::Refused => return Err(self.reads.refusal()),
+            Entry::Try => {
+                self.try_reading(attempt);
+                return Err(self.reads.refusal());
+            }
+            Entry::Go => {}
+        }
+        match beginning.await {
+            Ok(begun) => {
+                attempt.worked();
+                Ok(begun)
+            }
+            // Its own line may be long; whether the database answers, others find out.
+            Err(err) if lane == Lane::Upkeep => Err(err),
+            // One connection too many, or one more in the line: those that there are go on, if there are any.
+            Err(err) if is_crowd(&err) && self.reads.has_just_worked() => Err(err),
+            Err(err) => Err(attempt.failed(err)),
+        }
+    }
+
     /// Tries beside whoever came whether reading works again.
     fn try_reading(&self, attempt: Attempt) {
         let inner = Arc::clone(&self.inner);
@@ -94,26 +123,14 @@ impl Database for GuardedDatabase {
     }
 
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
-        let (entry, attempt) = self.reads.enter();
-        match entry {
-            Entry::Refused => return Err(self.reads.refusal()),
-            Entry::Try => {
-                self.try_reading(attempt);
-                return Err(self.reads.refusal());
-            }
-            Entry::Go => {}
-        }
-        match self.inner.read(lane).await {
-            Ok(transaction) => {
-                attempt.worked();
-                Ok(transaction)
-            }
-            // Its own line may be long; whether the database answers, others find out.
-            Err(err) if lane == Lane::Upkeep => Err(err),
-            // One connection too many, or one more in the line: those that there are go on, if there are any.
-            Err(err) if is_crowd(&err) && self.reads.has_just_worked() => Err(err),
-            Err(err) => Err(attempt.failed(err)),
-        }
+        self.begun(lane, self.inner.read(lane)).await
+    }
+
+    async fn read_at_head(
+        &self,
+        lane: Lane,
+    ) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
+        self.begun(lane, self.inner.read_at_head(lane)).await
     }
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {

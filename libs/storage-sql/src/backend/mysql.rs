@@ -17,10 +17,12 @@ use async_trait::async_trait;
 
 use crate::backend::hosts::Hosts;
 use crate::backend::lanes::Lanes;
+use crate::backend::pool::Pool;
 use crate::backend::{Database, Lane, Transaction};
 use crate::location::Server;
 use crate::options::Options;
 use crate::sql::dialect::Dialect;
+use crate::sql::head::HeadRow;
 use connect::{Connector, Purpose};
 use connection::MysqlTransaction;
 use limits::Limits;
@@ -59,6 +61,14 @@ impl MysqlDatabase {
             hosts,
         }
     }
+
+    fn lane(&self, lane: Lane) -> (&Pool<Connector>, Limits) {
+        let limits = match lane {
+            Lane::Short | Lane::Upkeep | Lane::Search => self.limits,
+            Lane::Whole => self.limits_of_whole,
+        };
+        (self.lanes.of(lane), limits)
+    }
 }
 
 #[async_trait]
@@ -68,21 +78,22 @@ impl Database for MysqlDatabase {
     }
 
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
-        let pool = self.lanes.of(lane);
-        let limits = match lane {
-            Lane::Short | Lane::Upkeep | Lane::Search => self.limits,
-            Lane::Whole => self.limits_of_whole,
-        };
-        let begun = MysqlTransaction::begin(
-            pool,
-            "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
-            limits,
-        );
+        let (pool, limits) = self.lane(lane);
+        let begun = MysqlTransaction::begin(pool, connection::READ, limits);
         Ok(Box::new(begun.await?))
     }
 
+    async fn read_at_head(
+        &self,
+        lane: Lane,
+    ) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
+        let (pool, limits) = self.lane(lane);
+        let (begun, head) = MysqlTransaction::begin_at_head(pool, limits).await?;
+        Ok((Box::new(begun), head))
+    }
+
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        let begun = MysqlTransaction::begin(self.lanes.writer(), "START TRANSACTION", self.limits);
+        let begun = MysqlTransaction::begin(self.lanes.writer(), connection::WRITE, self.limits);
         Ok(Box::new(begun.await?))
     }
 

@@ -20,10 +20,12 @@ use async_trait::async_trait;
 
 use crate::backend::hosts::Hosts;
 use crate::backend::lanes::Lanes;
+use crate::backend::pool::Pool;
 use crate::backend::{Database, Lane, Transaction};
 use crate::location::Server;
 use crate::options::Options;
 use crate::sql::dialect::Dialect;
+use crate::sql::head::HeadRow;
 use begin::Purpose;
 use connect::Connector;
 use connection::PostgresTransaction;
@@ -61,6 +63,14 @@ impl PostgresDatabase {
             hosts,
         }
     }
+
+    fn lane(&self, lane: Lane) -> (&Pool<Connector>, Limits) {
+        let limits = match lane {
+            Lane::Short | Lane::Upkeep | Lane::Search => self.limits,
+            Lane::Whole => self.limits_of_whole,
+        };
+        (self.lanes.of(lane), limits)
+    }
 }
 
 #[async_trait]
@@ -70,13 +80,18 @@ impl Database for PostgresDatabase {
     }
 
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
-        let pool = self.lanes.of(lane);
-        let limits = match lane {
-            Lane::Short | Lane::Upkeep | Lane::Search => self.limits,
-            Lane::Whole => self.limits_of_whole,
-        };
+        let (pool, limits) = self.lane(lane);
         let begun = PostgresTransaction::begin(pool, Purpose::Read, limits);
         Ok(Box::new(begun.await?))
+    }
+
+    async fn read_at_head(
+        &self,
+        lane: Lane,
+    ) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
+        let (pool, limits) = self.lane(lane);
+        let (begun, head) = PostgresTransaction::begin_at_head(pool, limits).await?;
+        Ok((Box::new(begun), head))
     }
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {

@@ -23,13 +23,11 @@ use crate::sql::{select, stream};
 #[async_trait]
 impl Search for SqlStore {
     async fn catalog(&self) -> Result<Arc<Catalog>, StoreError> {
-        once_more(|| async {
-            let moment = self.moment(Lane::Short).await?;
-            let catalog = Arc::clone(&moment.snapshot.catalog);
-            moment.transaction.rollback().await?;
-            Ok(catalog)
-        })
-        .await
+        // Where it is known that the store does not answer, nobody waits for who found that out.
+        match self.availability().reads {
+            true => self.catalogs.read(self.read_catalog()).await,
+            false => self.read_catalog().await,
+        }
     }
 
     async fn head(&self) -> Result<Head, StoreError> {
@@ -242,6 +240,16 @@ struct Planned {
 }
 
 impl SqlStore {
+    async fn read_catalog(&self) -> Result<Arc<Catalog>, StoreError> {
+        once_more(|| async {
+            let moment = self.moment(Lane::Short).await?;
+            let catalog = Arc::clone(&moment.snapshot.catalog);
+            moment.transaction.rollback().await?;
+            Ok(catalog)
+        })
+        .await
+    }
+
     async fn planned(&self, query: &Query) -> Result<Planned, StoreError> {
         let Moment {
             transaction,

@@ -3,14 +3,13 @@
 //! Grouping is what makes many small streams as fast as one big one: a commit and the head row are paid once. A group that is too much for a transaction is
 //! halved. Of one that is refused each order is tried alone, so that one that is refused spoils no other. Where the database is away nobody is tried any more.
 
-use std::error::Error as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use armadex_storage::{Outage, StoreError};
+use armadex_storage::StoreError;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::error::{broken, is_collision, is_duplicate, is_too_much, stays_duplicate};
+use crate::backend::error::{is_collision, is_duplicate, is_too_much, stays_duplicate, told};
 use crate::backend::incarnation::{self, Committed};
 use crate::backend::seen::Seen;
 use crate::backend::{Lane, SharedDatabase, Transaction, head_row, schema};
@@ -614,35 +613,6 @@ fn fails_alike(results: &[&Result<Done, StoreError>]) -> Option<StoreError> {
     let words: Vec<String> = refused.iter().map(ToString::to_string).collect();
     let are_alike = words.len() >= ALIKE && words.windows(2).all(|pair| pair[0] == pair[1]);
     are_alike.then(|| told(refused[0]))
-}
-
-/// The same trouble, told to one more of those who wait: what may pass, or why nothing is written any more.
-fn told(err: &StoreError) -> StoreError {
-    match err {
-        StoreError::Gone { reason } => StoreError::Gone {
-            reason: reason.clone(),
-        },
-        StoreError::Broken { reason } => broken(reason),
-        StoreError::Denied { what, source } => StoreError::Denied {
-            what: what.clone(),
-            source: source.to_string().into(),
-        },
-        passing => again(passing),
-    }
-}
-
-/// The same, of trouble that may pass.
-fn again(err: &StoreError) -> StoreError {
-    let cause = err
-        .source()
-        .map_or_else(|| err.to_string(), ToString::to_string);
-    StoreError::Unavailable {
-        reason: "the transaction of several orders did not succeed".into(),
-        source: match err.is_told() {
-            true => Box::new(Outage::new(cause)),
-            false => cause.into(),
-        },
-    }
 }
 
 /// Seconds since 1970.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use sqlx::mysql::MySqlArguments;
+use sqlx::mysql::{MySqlArguments, MySqlRow};
 use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, MySql, SqlSafeStr};
+use sqlx::{AssertSqlSafe, MySql, SqlSafeStr, SqlStr};
 use tokio::time::timeout;
 
 use super::connect::Connector;
@@ -18,9 +18,15 @@ use super::limits::Limits;
 use crate::backend::error::is_collision;
 use crate::backend::pool::{Lent, Pool};
 use crate::backend::stopwatch::Stopwatch;
-use crate::backend::{Connection, RowSink, Transaction};
+use crate::backend::{Connection, RowSink, Transaction, head_row};
 use crate::sql::dialect::Dialect;
+use crate::sql::head::{self, HeadRow};
 use crate::sql::statement::{Param, Statement};
+
+/// How one that reads begins: with its snapshot.
+pub(super) const READ: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
+/// How one that writes begins.
+pub(super) const WRITE: &str = "START TRANSACTION";
 
 /// An open transaction. Dropped, it takes its connection along, and the server rolls it back.
 pub(super) struct MysqlTransaction {
@@ -31,27 +37,47 @@ pub(super) struct MysqlTransaction {
 }
 
 impl MysqlTransaction {
-    /// Begins one. A connection that lay idle may be dead, which is nobody's trouble.
+    /// Begins one, with one of the texts above.
     pub(super) async fn begin(
         pool: &Pool<Connector>,
         how: &'static str,
         limits: Limits,
     ) -> Result<Self, StoreError> {
+        let begun = Self::begin_with(pool, how.into_sql_str(), limits).await?;
+        Ok(begun.0)
+    }
+
+    /// Begins one that reads, and asks for the head in the same message.
+    pub(super) async fn begin_at_head(
+        pool: &Pool<Connector>,
+        limits: Limits,
+    ) -> Result<(Self, HeadRow), StoreError> {
+        let text = AssertSqlSafe(format!("{READ}; {}", head::SELECT));
+        let (transaction, rows) = Self::begin_with(pool, text.into_sql_str(), limits).await?;
+        Ok((transaction, head_row::answered(&rows)?))
+    }
+
+    /// Begins one by a text; the rows that answer it. A connection that lay idle may be dead, which is nobody's trouble.
+    async fn begin_with(
+        pool: &Pool<Connector>,
+        text: SqlStr,
+        limits: Limits,
+    ) -> Result<(Self, Vec<MySqlRow>), StoreError> {
         let mut lent = pool.lend().await?;
-        let begun = within(limits.begin, sqlx::raw_sql(how).execute(&mut *lent)).await;
-        if let Err(err) = begun {
-            if !lent.was_idle() || !is_lost(&err) {
-                return Err(classify("opening a transaction", err));
+        let rows = match begin(&mut lent, text.clone(), limits).await {
+            Err(err) if lent.was_idle() && is_lost(&err) => {
+                lent = pool.renew(lent).await?;
+                begin(&mut lent, text, limits).await
             }
-            lent = pool.renew(lent).await?;
-            let begun = within(limits.begin, sqlx::raw_sql(how).execute(&mut *lent)).await;
-            begun.map_err(|err| classify("opening a transaction", err))?;
-        }
-        Ok(Self {
+            begun => begun,
+        };
+        let rows = rows.map_err(|err| classify("opening a transaction", err))?;
+        let transaction = Self {
             lent,
             limits,
             is_sound: true,
-        })
+        };
+        Ok((transaction, rows))
     }
 
     /// Ends it by a statement, and gives the connection back.
@@ -72,6 +98,15 @@ impl MysqlTransaction {
         };
         done
     }
+}
+
+async fn begin(
+    lent: &mut Lent<Connector>,
+    text: SqlStr,
+    limits: Limits,
+) -> Result<Vec<MySqlRow>, sqlx::Error> {
+    let begun = sqlx::raw_sql(text).fetch_all(&mut **lent);
+    within(limits.begin, begun).await
 }
 
 #[async_trait]

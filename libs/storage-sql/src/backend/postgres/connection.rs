@@ -7,7 +7,7 @@ use std::time::Duration;
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use sqlx::postgres::PgArguments;
+use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, Postgres};
 use tokio::time::timeout;
@@ -19,8 +19,9 @@ use super::limits::{GRACE, Limits};
 use super::numbered::numbered;
 use crate::backend::pool::{Lent, Pool};
 use crate::backend::stopwatch::Stopwatch;
-use crate::backend::{Connection, RowSink, Transaction};
+use crate::backend::{Connection, RowSink, Transaction, head_row};
 use crate::sql::dialect::Dialect;
+use crate::sql::head::{self, HeadRow};
 use crate::sql::statement::{Param, Statement};
 
 /// An open transaction. Dropped, it takes its connection along, and the server rolls it back.
@@ -38,20 +39,43 @@ impl PostgresTransaction {
         purpose: Purpose,
         limits: Limits,
     ) -> Result<Self, StoreError> {
+        let begun = Self::begin_with(pool, purpose, limits, "").await?;
+        Ok(begun.0)
+    }
+
+    /// Begins one that reads, and asks for the head in the same message.
+    pub(super) async fn begin_at_head(
+        pool: &Pool<Connector>,
+        limits: Limits,
+    ) -> Result<(Self, HeadRow), StoreError> {
+        let begun = Self::begin_with(pool, Purpose::Read, limits, head::SELECT).await?;
+        let (transaction, rows) = begun;
+        Ok((transaction, head_row::answered(&rows)?))
+    }
+
+    /// Begins one with a query, which is known when this crate is compiled; the rows that answer it.
+    async fn begin_with(
+        pool: &Pool<Connector>,
+        purpose: Purpose,
+        limits: Limits,
+        query: &'static str,
+    ) -> Result<(Self, Vec<PgRow>), StoreError> {
         let opening = |err| classify("opening a transaction", err);
         let mut lent = pool.lend().await?;
-        if let Err(err) = begin(&mut lent, purpose, limits).await {
-            if !lent.was_idle() || !is_lost(&err) {
-                return Err(opening(err));
+        let rows = match begin(&mut lent, purpose, limits, query).await {
+            Err(err) if lent.was_idle() && is_lost(&err) => {
+                lent = pool.renew(lent).await?;
+                begin(&mut lent, purpose, limits, query).await
             }
-            lent = pool.renew(lent).await?;
-            begin(&mut lent, purpose, limits).await.map_err(opening)?;
-        }
-        Ok(Self {
+            begun => begun,
+        };
+        let rows = rows.map_err(opening)?;
+        let transaction = Self {
             lent,
             limits,
             is_sound: true,
-        })
+        };
+        Ok((transaction, rows))
     }
 
     /// Runs statements that are known when this crate is compiled, and take no parameters.
@@ -86,12 +110,13 @@ async fn begin(
     lent: &mut Lent<Connector>,
     purpose: Purpose,
     limits: Limits,
-) -> Result<(), sqlx::Error> {
+    query: &'static str,
+) -> Result<Vec<PgRow>, sqlx::Error> {
     let forgets = limits.prepared && lent.forgets_plans();
-    let text = begin::text(purpose, limits, lent.version, forgets);
+    let text = begin::text(purpose, limits, lent.version, forgets) + "; " + query;
     // Numbers and constants, nothing that anybody typed.
-    let begun = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut lent.connection);
-    within(limits.begin, begun).await.map(drop)
+    let begun = sqlx::raw_sql(AssertSqlSafe(text)).fetch_all(&mut lent.connection);
+    within(limits.begin, begun).await
 }
 
 #[async_trait]

@@ -1,12 +1,14 @@
-//! Connections with a server: what is asked for and not there costs none, nor does what is refused.
+//! Connections with a server: what is asked for and not there costs none, nor does what is refused; and how often a read goes the way there and back.
 
 use armadex_databases::Engine;
 use armadex_model::{ClusterName, ObjectKey};
 use armadex_storage::Search as _;
 use armadex_storage::conformance::{object, resource};
+use futures::future::join_all;
 
-use super::place::{Home, fixture_of};
-use crate::backend::{Lane, row};
+use super::place::{Home, fixture_of, open};
+use super::proxy::Proxy;
+use crate::backend::{Lane, head_row, row};
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
 
@@ -45,6 +47,60 @@ async fn what_is_not_there_costs_no_connection() {
         let position = store.position(&elsewhere, &pod).await;
         assert!(position.expect("an answer").is_none());
         assert_eq!(number(&store, engine).await, before);
+        store.shutdown().await;
+    }
+}
+
+/// What is said to a server once its statements are known: whoever is far away waits for an answer to each.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_says_little_to_its_server() {
+    for place in Home::on_each_server() {
+        let proxy = Proxy::to(place.database.server()).await;
+        let store = open(&place.prepared_url_by(proxy.port())).await;
+        let fixture = fixture_of(&store);
+        let pods = fixture.pods_of("m").await;
+        fixture.put(&pods, [object("ns", "a")]).await;
+        let (cluster, pod) = (
+            ClusterName::new("m").expect("a name"),
+            resource("", "pods", "Pod", true).gvr,
+        );
+        let key = ObjectKey::new("ns", "a");
+        let said = || proxy.messages();
+        for is_warm in [false, true] {
+            let before = said();
+            store.catalog().await.expect("a catalogue");
+            let catalog = said() - before;
+            let found = store.get(&cluster, &pod, &key).await;
+            assert!(found.expect("an answer").is_some());
+            let get = said() - before - catalog;
+            // The beginning with the head, the row, its body, the end.
+            assert!(!is_warm || (catalog, get) == (2, 4), "{catalog}, {get}");
+        }
+        let before = said();
+        for catalog in join_all((0..32).map(|_| store.catalog())).await {
+            catalog.expect("a catalogue");
+        }
+        // The one that was asked for first and one for all who came meanwhile, or one more where the runtime let them wait.
+        let catalogs = said() - before;
+        assert!(catalogs <= 8, "{catalogs} for 32");
+        store.shutdown().await;
+    }
+}
+
+/// The head that comes with a beginning is that of its snapshot, whatever is committed afterwards.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reading_begins_with_the_head_of_its_snapshot() {
+    for place in Home::on_each_server() {
+        let store = place.store().await;
+        let fixture = fixture_of(&store);
+        let pods = fixture.pods_of("m").await;
+        let begun = store.database.read_at_head(Lane::Search).await;
+        let (mut transaction, head) = begun.expect("a read");
+        fixture.put(&pods, [object("ns", "a")]).await;
+        let seen = head_row::read(&mut *transaction).await.expect("a head");
+        transaction.rollback().await.expect("ended");
+        assert_eq!(head, seen);
+        assert!(store.head().await.expect("a head").revision > head.revision);
         store.shutdown().await;
     }
 }

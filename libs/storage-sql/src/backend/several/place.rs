@@ -38,8 +38,13 @@ impl Home {
 
     /// The same database by way of a port of this machine, each statement with its text.
     pub(super) fn url_by(&self, port: u16) -> String {
+        format!("{}?prepared=false", self.prepared_url_by(port))
+    }
+
+    /// The same, with statements that the server remembers.
+    pub(super) fn prepared_url_by(&self, port: u16) -> String {
         let server: Address = self.database.server().by_way_of(port);
-        format!("{}?prepared=false", server.database(self.database.name()))
+        server.database(self.database.name())
     }
 
     pub(super) async fn stores(&self, count: usize) -> Vec<Arc<SqlStore>> {

@@ -1,6 +1,6 @@
 //! A way to a server that can be cut off at a statement.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use armadex_databases::Address;
@@ -43,6 +43,7 @@ impl Cut {
 struct Orders {
     next: Mutex<Option<Cut>>,
     has_cut: AtomicBool,
+    messages: AtomicUsize,
 }
 
 /// Ends with this value.
@@ -86,6 +87,11 @@ impl Proxy {
         *self.orders.next.lock().expect("no panic") = Some(cut);
     }
 
+    /// How often a client has written something.
+    pub(super) fn messages(&self) -> usize {
+        self.orders.messages.load(Ordering::Acquire)
+    }
+
     pub(super) fn has_cut(&self) -> bool {
         self.orders.has_cut.load(Ordering::Acquire)
     }
@@ -100,6 +106,7 @@ impl Drop for Proxy {
 impl Orders {
     /// What to do with a message of a client, which is whole: drivers write each at once.
     fn take(&self, message: &[u8]) -> Option<Cut> {
+        self.messages.fetch_add(1, Ordering::AcqRel);
         let mut next = self.next.lock().expect("no panic");
         let taken = next.take_if(|cut| cut.is_at(message));
         if taken.is_some() {

@@ -16,6 +16,7 @@ use armadex_storage::{Batch, Change, ClusterId, Health, MemberPosition, Phase, P
 use async_trait::async_trait;
 
 use super::*;
+use crate::backend::error::broken;
 use crate::backend::several::place::Place;
 use crate::backend::{Connection, Database, Lane, Row, RowSink};
 use crate::form::codec::{Dictionary, Family};
@@ -27,6 +28,13 @@ use crate::sql::statement::Statement;
 use crate::sql::stream;
 use crate::write::history::HistoryKnown;
 use crate::write::prepare::prepare;
+
+fn passing(what: &str) -> StoreError {
+    StoreError::Unavailable {
+        reason: what.to_owned(),
+        source: what.into(),
+    }
+}
 
 fn pods() -> ResourceType {
     resource("", "pods", "Pod", true)
@@ -436,7 +444,7 @@ impl Database for Contended {
             return Err(broken("it refuses"));
         }
         if begun >= self.away_after.load(SeqCst) {
-            return Err(again(&broken("it is away")));
+            return Err(passing("it is away"));
         }
         if begun == self.rewound_at.load(SeqCst) {
             return Err(incarnation::rewound());
