@@ -43,8 +43,8 @@ pub(crate) struct StoreFlags {
     /// $PGPASSWORD or $MYSQL_PWD.
     #[arg(long, value_name = "FILE")]
     store_password_file: Option<PathBuf>,
-    /// Connections to the store that this process may open. One writes, two are for what takes a moment, all others search. On SQLite one more is opened for
-    /// what streams compare with, on MySQL one more while everything is read for a check.
+    /// Connections to the store that this process may open. One writes. Of the others a third, two at least and eight at most, is for what takes a
+    /// moment, and the rest search. On SQLite one more is opened for what streams compare with, on MySQL one more while everything is read for a check.
     /// [default: 7, or what the storage configuration says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(i64::from(FEWEST)..=1000))]
     store_connections: Option<u32>,
@@ -64,13 +64,7 @@ pub(crate) struct StoreFlags {
     dictionaries_from: u32,
 }
 
-/// One that searches beside the others.
-const FEWEST: u32 = Options::CONNECTIONS_BESIDE_SEARCHES + 1;
-
-/// Of so many connections, those that search.
-fn readers(connections: u32) -> u32 {
-    connections - Options::CONNECTIONS_BESIDE_SEARCHES
-}
+const FEWEST: u32 = Options::FEWEST_CONNECTIONS;
 
 impl StoreFlags {
     /// Where the store is.
@@ -124,7 +118,7 @@ impl StoreFlags {
             ..Options::default()
         };
         if let Some(connections) = connections {
-            options.readers = readers(connections);
+            options = options.with_connections(connections);
         }
         Ok((location, options))
     }
@@ -187,7 +181,7 @@ mod tests {
         let flags = [
             "armadex",
             "--store=sqlite:a.db",
-            "--store-connections=9",
+            "--store-connections=13",
             "--watch-window=60",
             "--watch-window-mib=2",
             "--history-of=pods",
@@ -198,7 +192,7 @@ mod tests {
         let Command { store } = Command::try_parse_from(flags).expect("flags");
         let (location, options) = store.options(&Handle::current()).expect("options");
         assert_eq!(location, Location::Sqlite("a.db".into()));
-        assert_eq!(options.readers, 9 - Options::CONNECTIONS_BESIDE_SEARCHES);
+        assert_eq!((options.readers, options.short_readers), (8, 4));
         assert_eq!(options.watch_window, Duration::from_secs(60));
         assert_eq!(options.watch_window_bytes, 2 << 20);
         let history = History {

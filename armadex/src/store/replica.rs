@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use armadex_storage_sql::{Options, SqlStore};
 use clap::Args;
 
+use super::StoreFlags;
 use super::named;
-use super::{StoreFlags, readers};
 
 /// Where searches are read from.
 #[derive(Clone, Debug, Args)]
@@ -39,7 +39,7 @@ impl ReplicaFlags {
         let location = named::location_of_replica(url, file, store.store_password_file.as_deref())?;
         let mut options = Options::default();
         if let Some(connections) = store.told()?.connections {
-            options.readers = readers(connections);
+            options = options.with_connections(connections);
         }
         let replica = armadex_storage_sql::open_replica(&location, &options)
             .await

@@ -627,8 +627,7 @@ fn the_limits_of_the_search_api_are_what_their_document_says() {
     assert!(text.contains("| `--store-connections` | 7 | connections to the store, 3 of them not for searches, which leaves 4 "));
     assert!(
         store.contains("[default: 7, ")
-            && options.contains("CONNECTIONS_BESIDE_SEARCHES: u32 = 3;")
-            && options.contains("readers: 4,")
+            && options.contains("            readers: 4,\n            short_readers: 2,")
     );
     let (_, fields) = flags.split_once("struct LimitFlags {").expect("the flags");
     let (fields, _) = fields.split_once("\n}").expect("their end");

@@ -12,6 +12,8 @@ use crate::write::Portions;
 pub struct Options {
     /// Connections that search.
     pub readers: u32,
+    /// Connections for what takes a moment: what there is, the head, one object. Two at least, for with a server streams compare over all but one of them.
+    pub short_readers: u32,
     /// Orders that may wait for the writer; when it is full, writers wait.
     pub queue: usize,
     /// How long a statement waits for another process's transaction.
@@ -46,8 +48,21 @@ pub struct Options {
 }
 
 impl Options {
-    /// Connections that a process opens beside those that search: one writes, two are for what takes a moment, one of them for upkeep as well.
-    pub const CONNECTIONS_BESIDE_SEARCHES: u32 = 3;
+    /// The fewest connections that a process does with: one writes, two are for what takes a moment, one searches.
+    pub const FEWEST_CONNECTIONS: u32 = 4;
+
+    /// With so many connections, or the fewest. One writes. Of the others a third, up to eight, is for what takes a moment: with a server that is not near one of them
+    /// serves a hundred requests a second, and nobody asks for more than twice eight at a time.
+    #[must_use]
+    pub fn with_connections(self, connections: u32) -> Self {
+        let reading = connections.max(Self::FEWEST_CONNECTIONS) - 1;
+        let short_readers = (reading / 3).clamp(2, 8);
+        Self {
+            readers: reading - short_readers,
+            short_readers,
+            ..self
+        }
+    }
 
     /// The runtime of the writer.
     pub(crate) fn writer_runtime(&self) -> Handle {
@@ -60,6 +75,7 @@ impl Default for Options {
         Self {
             // Reads of one machine's fleet are short; more connections would only divide its cores.
             readers: 4,
+            short_readers: 2,
             // What waits here is bounded by bytes before it is sent; this many orders are one good transaction.
             queue: 128,
             busy_timeout: Duration::from_secs(5),
@@ -129,6 +145,28 @@ impl Default for Training {
             // A part of a second of a processor; more samples make no better dictionary of this size.
             samples: 2000,
             period: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_divided_by_what_they_are_for() {
+        let default = Options::default();
+        let (searches, short) = (default.readers, default.short_readers);
+        for (all, divided) in [
+            (0, (1, 2)),
+            (4, (1, 2)),
+            (7, (searches, short)),
+            (10, (6, 3)),
+            (25, (16, 8)),
+            (1000, (991, 8)),
+        ] {
+            let options = Options::default().with_connections(all);
+            assert_eq!((options.readers, options.short_readers), divided, "{all}");
         }
     }
 }

@@ -2,12 +2,7 @@
 
 use super::Lane;
 use super::pool::{Connect, Pool};
-
-/// Connections for what takes a moment: one would do, but for the time that a cold page takes.
-const SHORT_READERS: u32 = 2;
-/// Of these, those on which streams compare as well. How many connections there are is said to the process, and a server has other clients; one is always for
-/// what takes a moment.
-const UPKEEP_READERS: u32 = SHORT_READERS - 1;
+use crate::options::Options;
 
 /// Pools of connections, each opened by who needs it.
 pub(crate) struct Lanes<C: Connect> {
@@ -21,14 +16,15 @@ pub(crate) struct Lanes<C: Connect> {
 }
 
 impl<C: Connect> Lanes<C> {
-    /// With so many connections for searches.
-    pub(crate) fn new(searches: u32, reads: impl Fn() -> C, writes: C) -> Self {
-        let short = Pool::new(reads(), SHORT_READERS);
+    /// How many connections there are is said to the process, and a server has other clients: streams compare on those for what takes a moment, but for one,
+    /// which is always for that alone.
+    pub(crate) fn new(options: &Options, reads: impl Fn() -> C, writes: C) -> Self {
+        let short = Pool::new(reads(), options.short_readers);
         Self {
             writer: Pool::new(writes, 1),
-            upkeep: short.part(UPKEEP_READERS),
+            upkeep: short.part(options.short_readers.saturating_sub(1)),
             short,
-            searches: Pool::new(reads(), searches),
+            searches: Pool::new(reads(), options.readers),
             whole: None,
         }
     }

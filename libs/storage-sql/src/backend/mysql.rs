@@ -53,7 +53,7 @@ impl MysqlDatabase {
         let hosts = Arc::new(hosts);
         let connector = |purpose| Connector::new(server, purpose, &hosts);
         let reads = || connector(Purpose::Read);
-        let lanes = Lanes::new(options.readers, reads, connector(Purpose::Write));
+        let lanes = Lanes::new(options, reads, connector(Purpose::Write));
         Self {
             lanes: lanes.with_whole(connector(Purpose::ReadWhole)),
             limits: Limits::of(server),

@@ -57,7 +57,7 @@ impl PostgresDatabase {
         let hosts = Arc::new(hosts);
         let connector = || Connector::new(server, &hosts);
         Self {
-            lanes: Lanes::new(options.readers, connector, connector()),
+            lanes: Lanes::new(options, connector, connector()),
             limits: Limits::of(server),
             limits_of_whole: Limits::of_whole(server),
             hosts,

@@ -55,9 +55,6 @@ const READER_CACHE: &str = "-1024";
 /// How long a reader waits for a connection: longer than any page takes, shorter than a client waits.
 const ACQUIRE: Duration = Duration::from_secs(10);
 
-/// Connections for what takes a moment: one would do, but for the time that a cold page takes.
-const SHORT_READERS: u32 = 2;
-
 /// What is asked there has time, and is waited for by streams that wait for the writer as well.
 const UPKEEP_READERS: u32 = 1;
 
@@ -90,7 +87,7 @@ impl SqliteDatabase {
         let mark = MarkFile::open(path).map_err(|err| out_of_reach(path, err))?;
         let marked = check_mark(&writer, path, &mark, file.inode).await?;
         Ok(Self {
-            short: connect_all(reader_options(path, options), SHORT_READERS).await?,
+            short: connect_all(reader_options(path, options), options.short_readers).await?,
             searches: connect(reader_options(path, options), options.readers).await?,
             upkeep: connect(reader_options(path, options), UPKEEP_READERS).await?,
             path: path.to_owned(),
