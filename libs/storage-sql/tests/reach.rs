@@ -1,19 +1,25 @@
 //! How a server is reached: only one that proves who it is, unless something else is said, and with the password as its file has it now.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use armadex_databases::{Database, Engine, Server, Setup, administer};
 use armadex_storage::{Search as _, StoreError};
 use armadex_storage_sql::{Location, Password, Secret, SqlStore};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// Longer than a server takes to be there again, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A certificate authority, and the certificate that it made for `localhost`.
+/// A certificate authority, and the certificates that it made for `localhost` and for the user `indexer`.
 struct Authority {
     root: String,
+    server: Certified,
+    user: Certified,
+}
+
+/// A certificate and its key.
+struct Certified {
     certificate: String,
     key: String,
 }
@@ -25,29 +31,85 @@ impl Authority {
         root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let root_pem = root.self_signed(&key).expect("a root").pem();
         let issuer = Issuer::new(root, key);
-        let key = KeyPair::generate().expect("a key");
         let server = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
-        let server = server.signed_by(&key, &issuer).expect("a certificate");
+        let mut user = CertificateParams::default();
+        user.distinguished_name.push(DnType::CommonName, "indexer");
         Self {
             root: root_pem,
-            certificate: server.pem(),
-            key: key.serialize_pem(),
+            server: Certified::new(&server, &issuer),
+            user: Certified::new(&user, &issuer),
         }
     }
 }
 
+impl Certified {
+    fn new(of: &CertificateParams, issuer: &Issuer<'_, KeyPair>) -> Self {
+        let key = KeyPair::generate().expect("a key");
+        let certificate = of.signed_by(&key, issuer).expect("a certificate");
+        Self {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        }
+    }
+
+    /// Puts them into files of this name.
+    fn store(&self, folder: &Path, name: &str) -> [PathBuf; 2] {
+        [(".crt", &self.certificate), (".key", &self.key)].map(|(end, text)| {
+            let path = folder.join(format!("{name}{end}"));
+            std::fs::write(&path, text).expect("written");
+            path
+        })
+    }
+}
+
+/// A server that has this authority's certificate, and more.
+fn certified(
+    engine: Engine,
+    authority: &Authority,
+    settings: &[(&str, &str)],
+    files: &[(&str, &str)],
+) -> Server {
+    let settings = settings.iter().map(|(name, value)| {
+        let (name, value) = (*name, *value);
+        (name.to_owned(), value.to_owned())
+    });
+    let own = [
+        ("server.crt", &*authority.server.certificate),
+        ("server.key", &*authority.server.key),
+    ];
+    let files = own.iter().chain(files);
+    let setup = Setup {
+        settings: settings.collect(),
+        files: files
+            .map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()))
+            .collect(),
+        ..Setup::default()
+    };
+    Server::start(engine, &setup).expect("a server")
+}
+
+const OF_POSTGRESQL: [(&str, &str); 3] = [
+    ("ssl", "on"),
+    ("ssl_cert_file", "{folder}/server.crt"),
+    ("ssl_key_file", "{folder}/server.key"),
+];
+
+const OF_MARIADB: [(&str, &str); 2] = [
+    ("ssl_cert", "{folder}/server.crt"),
+    ("ssl_key", "{folder}/server.key"),
+];
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_postgresql_has_to_prove_who_it_is() {
-    let names = ["ssl_cert_file", "ssl_key_file"];
-    proves_itself(Engine::Postgres, &names, &[("ssl", "on")]).await;
+    proves_itself(Engine::Postgres, &OF_POSTGRESQL).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mariadb_has_to_prove_who_it_is() {
-    proves_itself(Engine::Mysql, &["ssl_cert", "ssl_key"], &[]).await;
+    proves_itself(Engine::Mysql, &OF_MARIADB).await;
 }
 
-async fn proves_itself(engine: Engine, names: &[&str; 2], more: &[(&str, &str)]) {
+async fn proves_itself(engine: Engine, settings: &[(&str, &str)]) {
     if Database::for_test(engine).expect("no trouble").is_none() {
         return;
     }
@@ -57,22 +119,7 @@ async fn proves_itself(engine: Engine, names: &[&str; 2], more: &[(&str, &str)])
     std::fs::write(&root, &authority.root).expect("written");
     let other = place.path().join("other.crt");
     std::fs::write(&other, Authority::new().root).expect("written");
-    let settings = [
-        (names[0], "{folder}/server.crt"),
-        (names[1], "{folder}/server.key"),
-    ];
-    let settings = settings.iter().chain(more);
-    let setup = Setup {
-        settings: settings
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect(),
-        files: vec![
-            ("server.crt".to_owned(), authority.certificate.into_bytes()),
-            ("server.key".to_owned(), authority.key.into_bytes()),
-        ],
-        ..Setup::default()
-    };
-    let server = Server::start(engine, &setup).expect("a server");
+    let server = certified(engine, &authority, settings, &[]);
     let url = server.create("fleet").expect("a database");
     let opens = async |host: &str, mode: &str, root: Option<&Path>| {
         let mut url = url.replace("127.0.0.1", host);
@@ -93,6 +140,71 @@ async fn proves_itself(engine: Engine, names: &[&str; 2], more: &[(&str, &str)])
     ] {
         let done = opens(host, mode, trusted).await;
         assert_eq!(done.is_ok(), is_right, "{mode} of {host}: {done:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_a_certificate_needs_no_password_on_postgresql() {
+    let rules =
+        "hostssl fleet indexer 127.0.0.1/32 cert\nhost all all 127.0.0.1/32 scram-sha-256\n";
+    let mut settings = OF_POSTGRESQL.to_vec();
+    settings.extend([
+        ("ssl_ca_file", "{folder}/root.crt"),
+        ("hba_file", "{folder}/rules"),
+    ]);
+    let made = "CREATE ROLE indexer LOGIN";
+    let owns = "ALTER DATABASE fleet OWNER TO indexer";
+    let names = ["sslrootcert", "sslcert", "sslkey"];
+    proves_who_asks(Engine::Postgres, &settings, rules, [made, owns], names).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_a_certificate_needs_no_password_on_mariadb() {
+    let mut settings = OF_MARIADB.to_vec();
+    settings.push(("ssl_ca", "{folder}/root.crt"));
+    let made = "CREATE USER indexer@'%' REQUIRE X509";
+    let owns = "GRANT ALL ON fleet.* TO indexer@'%'";
+    let names = ["ssl-ca", "ssl-cert", "ssl-key"];
+    proves_who_asks(Engine::Mysql, &settings, "", [made, owns], names).await;
+}
+
+async fn proves_who_asks(
+    engine: Engine,
+    settings: &[(&str, &str)],
+    rules: &str,
+    statements: [&str; 2],
+    [root, certificate, key]: [&str; 3],
+) {
+    if Database::for_test(engine).expect("no trouble").is_none() {
+        return;
+    }
+    let (authority, others) = (Authority::new(), Authority::new());
+    let files = [("root.crt", &*authority.root), ("rules", rules)];
+    let server = certified(engine, &authority, settings, &files);
+    let url = server.create("fleet").expect("a database");
+    for statement in statements {
+        administer(server.address(), statement).expect("done");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let trusted = folder.path().join("root.crt");
+    std::fs::write(&trusted, &authority.root).expect("written");
+    let own = authority.user.store(folder.path(), "own");
+    let foreign = others.user.store(folder.path(), "foreign");
+    let (scheme, rest) = url.split_once("://").expect("a URL");
+    let (_, place) = rest.split_once('@').expect("a user");
+    let place = place.replace("127.0.0.1", "localhost");
+    let url = format!(
+        "{scheme}://indexer@{place}?{root}={}&connect_timeout=5s",
+        trusted.display()
+    );
+    for (proof, is_right) in [(Some(&own), true), (None, false), (Some(&foreign), false)] {
+        let proof = proof.map(|[shown, kept]| {
+            let (shown, kept) = (shown.display(), kept.display());
+            format!("&{certificate}={shown}&{key}={kept}")
+        });
+        let url = format!("{url}{}", proof.unwrap_or_default());
+        let done = opened(&url.parse().expect("a URL")).await;
+        assert_eq!(done.is_ok(), is_right, "{url}: {done:?}");
     }
 }
 
