@@ -20,6 +20,7 @@ pub(crate) mod clusters;
 pub(crate) mod counters;
 pub(crate) mod dictionaries;
 pub(crate) mod diff;
+pub(crate) mod health;
 pub(crate) mod history;
 pub(crate) mod index;
 pub(crate) mod label_keys;

@@ -5,8 +5,8 @@ use armadex_storage::{Health, Heard, StoreError};
 
 use crate::backend::Row;
 use crate::backend::error::broken;
-use crate::sql::dialect::{Dialect, Many};
-use crate::sql::statement::{Sql, Statement};
+use crate::sql::dialect::{Dialect, Many, Upsert};
+use crate::sql::statement::{Param, Sql, Statement};
 
 /// A cluster: active, or hidden until it comes back or is purged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,14 +207,17 @@ pub(crate) fn owners(dialect: Dialect, ids: &[i64]) -> Statement {
     .build()
 }
 
-/// Who looks after a cluster, and does until the transaction ends: whoever takes it over waits.
-pub(crate) fn owner_held(dialect: Dialect, cluster: i64) -> Statement {
+/// Who looks after these clusters, and does until the transaction ends: whoever takes one over waits. They are held in the order of their numbers, whoever asks.
+pub(crate) fn hold_owners(dialect: Dialect, ids: &[i64]) -> Statement {
     Sql::new(
         dialect,
-        "cluster.owner_held",
-        "SELECT id, owner, active FROM cluster WHERE ",
+        "cluster.hold",
+        "SELECT id, owner, active FROM cluster",
     )
-    .bound("id = ?", [cluster.into()])
+    .push(dialect.by_key())
+    .push(" WHERE ")
+    .within("id", ids)
+    .push(" ORDER BY id")
     .push(dialect.held())
     .build()
 }
@@ -281,12 +284,15 @@ pub(crate) fn health_since(seq: i64) -> Statement {
     )
 }
 
-pub(crate) fn health_of(cluster: i64) -> Statement {
-    Statement::fixed(
+/// What is recorded of these clusters.
+pub(crate) fn health_of(dialect: Dialect, clusters: &[i64]) -> Statement {
+    Sql::new(
+        dialect,
         "health.of",
-        "SELECT cluster, healthy, reason, version FROM health WHERE cluster = ?",
-        [cluster.into()],
+        "SELECT cluster, healthy, reason, version FROM health WHERE ",
     )
+    .within("cluster", clusters)
+    .build()
 }
 
 pub(crate) fn decode_health(row: &dyn Row) -> Result<HealthRow, StoreError> {
@@ -300,30 +306,30 @@ pub(crate) fn decode_health(row: &dyn Row) -> Result<HealthRow, StoreError> {
     })
 }
 
-pub(crate) fn insert_health(cluster: i64, health: &Health, version: Option<&str>) -> Statement {
-    Statement::fixed(
-        "health.insert",
-        "INSERT INTO health (cluster, healthy, reason, version, seq) VALUES (?, ?, ?, ?, 0)",
+/// Records what was said of clusters. Where no version was said the one that is known stays.
+pub(crate) fn record_health(dialect: Dialect, said: &[HealthRow]) -> Statement {
+    let tuples = said.iter().map(|row| {
+        let HealthRow {
+            cluster,
+            health: Health { healthy, reason },
+            version,
+        } = row;
         [
-            cluster.into(),
-            health.healthy.into(),
-            (&health.reason).into(),
-            version.into(),
-        ],
+            Param::from(*cluster),
+            (*healthy).into(),
+            reason.into(),
+            version.as_deref().into(),
+            0_i64.into(),
+        ]
+    });
+    Sql::new(
+        dialect,
+        "health.record",
+        "INSERT INTO health (cluster, healthy, reason, version, seq) ",
     )
-}
-
-pub(crate) fn update_health(cluster: i64, health: &Health, version: Option<&str>) -> Statement {
-    Statement::fixed(
-        "health.update",
-        "UPDATE health SET healthy = ?, reason = ?, version = ? WHERE cluster = ?",
-        [
-            health.healthy.into(),
-            (&health.reason).into(),
-            version.into(),
-            cluster.into(),
-        ],
-    )
+    .rows(tuples)
+    .push(dialect.on_conflict(Upsert::Health))
+    .build()
 }
 
 pub(crate) fn delete_health(cluster: i64) -> Statement {

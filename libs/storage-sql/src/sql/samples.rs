@@ -6,6 +6,7 @@ use armadex_model::{GroupVersionResource, NameFilter, ResourceType};
 use armadex_postings::Block;
 use armadex_storage::{Health, MemberPosition, Phase, Tenure};
 
+use super::catalog::HealthRow;
 use super::counter::CounterKey;
 use super::head::{HeadRow, Numbered};
 use super::history::AskedRow;
@@ -115,10 +116,14 @@ fn owners(dialect: Dialect) -> Vec<Statement> {
 }
 
 fn catalogs(dialect: Dialect) -> Vec<Statement> {
-    let health = Health {
-        healthy: false,
-        reason: "refused".into(),
-    };
+    let said = [(CLUSTER, Some("v1.36.0")), (8, None)].map(|(cluster, version)| HealthRow {
+        cluster,
+        health: Health {
+            healthy: false,
+            reason: "refused".into(),
+        },
+        version: version.map(String::from),
+    });
     let moment = moment();
     vec![
         catalog::clusters_since(9),
@@ -138,15 +143,14 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         catalog::joined_clusters(CLUSTER, 1000),
         catalog::delete_cluster(CLUSTER),
         catalog::owners(dialect, &[CLUSTER, 8]),
-        catalog::owner_held(dialect, CLUSTER),
+        catalog::hold_owners(dialect, &[CLUSTER, 8]),
         catalog::take_namespaces(dialect, 2, &[CLUSTER, 8]),
         catalog::next_namespaces(dialect, &[CLUSTER, 8]),
         catalog::first_inactive(),
         catalog::stamp_clusters(dialect, 10, &[CLUSTER]),
         catalog::health_since(9),
-        catalog::health_of(CLUSTER),
-        catalog::insert_health(CLUSTER, &health, Some("v1.36.0")),
-        catalog::update_health(CLUSTER, &health, None),
+        catalog::health_of(dialect, &[CLUSTER, 8]),
+        catalog::record_health(dialect, &said),
         catalog::delete_health(CLUSTER),
         catalog::stamp_health(dialect, 10, &[CLUSTER]),
         unposted::insert(dialect, &moment, &[(TYPE, 8), (TYPE, 9)]),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use armadex_model::ClusterName;
 use armadex_storage::{
-    ClusterId, Health, MemberPosition, Phase, Rules, StoreError, Stream, Tenure, TypeId,
+    ClusterId, MemberPosition, Phase, Rules, StoreError, Stream, Tenure, TypeId,
 };
 
 use crate::backend::error::{broken, collided};
@@ -267,33 +267,6 @@ pub(crate) async fn expire_left(
     Ok(())
 }
 
-/// Records health, and the version if it is known. Nothing is written of what is recorded already: each synchro says it of each of its clusters every few
-/// minutes.
-pub(crate) async fn set_health(
-    session: &mut Session<'_>,
-    (cluster, owner): (ClusterId, &str),
-    health: &Health,
-    version: Option<&str>,
-) -> Result<(), StoreError> {
-    check_owners(session.connection, &[(cluster, owner)]).await?;
-    let statement = catalog::health_of(cluster.0);
-    let known = row(session.connection, statement, catalog::decode_health).await?;
-    let statement = match &known {
-        None => catalog::insert_health(cluster.0, health, version),
-        Some(known) => {
-            let version = version.or(known.version.as_deref());
-            if known.health == *health && known.version.as_deref() == version {
-                return Ok(());
-            }
-            catalog::update_health(cluster.0, health, version)
-        }
-    };
-    hold_owner(session.connection, cluster, owner).await?;
-    session.connection.execute(statement).await?;
-    session.catalog.health.insert(cluster.0);
-    Ok(())
-}
-
 /// What comes of an opening: the stream, or why there is none.
 pub(crate) type Opened = Result<Stream, Differs>;
 
@@ -476,7 +449,7 @@ async fn called(
 }
 
 /// All of these are there and have not left, and who asks is their owner.
-async fn check_owners(
+pub(crate) async fn check_owners(
     connection: &mut dyn Connection,
     asked: &[(ClusterId, &str)],
 ) -> Result<(), StoreError> {
@@ -488,17 +461,27 @@ async fn check_owners(
     }
 }
 
-/// Nobody else looks after the cluster, or did when it left, and nobody does before the transaction ends. One that is not there any more is nobody's.
-pub(crate) async fn hold_owner(
+/// Nobody else looks after these clusters, or did when they left, and nobody does before the transaction ends. One that is not there any more is nobody's.
+pub(crate) async fn hold_owners(
     connection: &mut dyn Connection,
-    cluster: ClusterId,
-    owner: &str,
+    asked: &[(ClusterId, &str)],
 ) -> Result<(), StoreError> {
-    let statement = catalog::owner_held(connection.dialect(), cluster.0);
-    let known = row(connection, statement, catalog::decode_owner).await?;
-    match known.is_none_or(|known| known.owner == owner) {
-        true => Ok(()),
-        false => Err(taken_over(cluster)),
+    let clusters = BTreeSet::from_iter(asked.iter().map(|(cluster, _)| cluster.0));
+    let clusters = Vec::from_iter(clusters);
+    let dialect = connection.dialect();
+    let mut known = HashMap::with_capacity(clusters.len());
+    for part in clusters.chunks(dialect.most_values()) {
+        let statement = catalog::hold_owners(dialect, part);
+        let found = rows(connection, statement, catalog::decode_owner).await?;
+        known.extend(found.into_iter().map(|row| (row.cluster, row.owner)));
+    }
+    let is_anothers = |(cluster, owner): &&(ClusterId, &str)| {
+        let known = known.get(&cluster.0);
+        known.is_some_and(|known| known != owner)
+    };
+    match asked.iter().find(is_anothers) {
+        Some((cluster, _)) => Err(taken_over(*cluster)),
+        None => Ok(()),
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use crate::backend::incarnation::Committed;
 use crate::write::clusters::Opened;
 use crate::write::dictionaries::Lesson;
+use crate::write::health::Said;
 use crate::write::mend::{Mending, Step};
 use crate::write::prepare::Prepared;
 use crate::write::types::Opening;
@@ -47,6 +48,18 @@ impl Work {
     pub(crate) fn batch(&self) -> Option<&Prepared> {
         match self {
             Self::Write(batch) => Some(batch),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn said(&self) -> Option<Said<'_>> {
+        match self {
+            Self::Health(cluster, owner, health, version) => Some(Said {
+                cluster: *cluster,
+                owner,
+                health,
+                version: version.as_deref(),
+            }),
             _ => None,
         }
     }

@@ -17,6 +17,7 @@ use crate::sql::head::HeadRow;
 use crate::write::Portions;
 use crate::write::catalog_change::CatalogChange;
 use crate::write::diff::Effect;
+use crate::write::health::Said;
 use crate::write::label_keys::{LabelKeys, TypeKey};
 use crate::write::lease::Lease;
 use crate::write::left_off::LeftOff;
@@ -30,7 +31,7 @@ use crate::write::shown::Shown;
 use crate::write::stage::{Staged, stage};
 use crate::write::types::Opening;
 use crate::write::work::{Done, Order, Work};
-use crate::write::{clusters, dictionaries, mend, purge};
+use crate::write::{clusters, dictionaries, health, mend, purge};
 
 /// How often work that met another transaction is done. Who has met several is better off to wait: its caller backs off.
 const TRIES: usize = 4;
@@ -434,21 +435,26 @@ impl Writer {
 }
 
 /// Nobody has been answered yet, so whatever order the work is done in is right: batches are staged together, streams are opened together,
-/// everything else comes after them one by one, and batches are published at the end.
+/// what is said of clusters' health is recorded together, everything else comes after them one by one, and batches are published at the end.
 async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, StoreError> {
     let batches: Vec<&Prepared> = work.iter().filter_map(Work::batch).collect();
     let openings: Vec<&Opening> = work.iter().filter_map(Work::opening).collect();
+    let said: Vec<Said<'_>> = work.iter().filter_map(Work::said).collect();
     let staged = stage(session, &batches).await?;
     if work.iter().any(|one| matches!(one, Work::Adopt(..))) {
         clusters::hold_up_openings(session).await?;
     }
     let mut opened = clusters::open(session, &openings).await?.into_iter();
+    let news = health::look(session.connection, &said).await?;
+    clusters::hold_owners(session.connection, &news.owners).await?;
+    health::record(session, &news).await?;
     let mut written = staged.iter().map(|batch| batch.written);
     let mut done = Vec::with_capacity(work.len());
     for one in work {
         done.push(match one {
             Work::Write(_) => Done::Written(written.next().expect("one for each batch")),
             Work::Open(_) => Done::Opened(opened.next().expect("one for each opening")),
+            Work::Health(..) => Done::Nothing,
             other => do_one(session, other).await?,
         });
     }
@@ -486,14 +492,9 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
         Work::KeepAlive(owner, tenure) => {
             Done::Kept(clusters::keep_alive(session, owner, *tenure).await?)
         }
-        Work::Health(cluster, owner, health, version) => {
-            let of = (*cluster, owner.as_str());
-            clusters::set_health(session, of, health, version.as_deref()).await?;
-            Done::Nothing
-        }
         Work::Close(cluster, owner, resource) => {
             if let Some(owner) = owner {
-                clusters::hold_owner(session.connection, *cluster, owner).await?;
+                clusters::hold_owners(session.connection, &[(*cluster, owner)]).await?;
             }
             clusters::close(session, *cluster, *resource).await?;
             Done::Nothing
@@ -506,7 +507,9 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
         Work::Learn(lesson) => Done::Learnt(dictionaries::learn(session, lesson).await?),
         // Whether it is so was looked at before anything else.
         Work::Rewound(_) => Done::Nothing,
-        Work::Write(_) | Work::Open(_) => unreachable!("done together with others"),
+        Work::Write(_) | Work::Open(_) | Work::Health(..) => {
+            unreachable!("done together with others")
+        }
     })
 }
 

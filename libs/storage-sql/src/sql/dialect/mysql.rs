@@ -37,5 +37,9 @@ fn on_conflict(target: Upsert) -> &'static str {
         }
         Upsert::Unposted => " ON DUPLICATE KEY UPDATE seq = seq",
         Upsert::Owner => " ON DUPLICATE KEY UPDATE seen = VALUES(seen)",
+        Upsert::Health => {
+            " ON DUPLICATE KEY UPDATE healthy = VALUES(healthy), reason = VALUES(reason), \
+             version = COALESCE(VALUES(version), version)"
+        }
     }
 }

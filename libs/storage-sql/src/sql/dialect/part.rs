@@ -26,6 +26,8 @@ pub(crate) enum Upsert {
     Unposted,
     /// An owner, by name.
     Owner,
+    /// What is recorded of a cluster's health, by cluster.
+    Health,
 }
 
 /// How a dialect writes what there are many of.

@@ -37,5 +37,9 @@ fn on_conflict(target: Upsert) -> &'static str {
         }
         Upsert::Unposted => " ON CONFLICT (type, term) DO NOTHING",
         Upsert::Owner => " ON CONFLICT (name) DO UPDATE SET seen = excluded.seen",
+        Upsert::Health => {
+            " ON CONFLICT (cluster) DO UPDATE SET healthy = excluded.healthy, reason = excluded.reason, \
+             version = COALESCE(excluded.version, health.version)"
+        }
     }
 }

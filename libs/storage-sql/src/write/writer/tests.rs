@@ -5,6 +5,7 @@ mod behind;
 mod labels;
 mod purge;
 mod room;
+mod together;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
