@@ -2,7 +2,8 @@
 //!
 //! SQLite has one writer, and nobody waits for a row. Where several processes write, two transactions that lock the same rows in different orders
 //! would wait for each other, so that the database ends one of them, which is then done anew. Batches, which are nearly all that is written,
-//! therefore lock in one order, whatever is in them: `LOCK_ORDER`, the head late, because every writer waits for it.
+//! therefore lock in one order, whatever is in them: `LOCK_ORDER`, the head late, because every writer waits for it. The clusters whose owners have to stay
+//! until what they ask for is done come first, all at once and in the order of their numbers.
 //!
 //! A purge goes alone and in another order. It begins with the lease, for which no other process purges meanwhile. One step takes what is past, which nobody
 //! writes any more, and ends with the head: `PRUNE_ORDER`. Another takes what has left, `PURGE_ORDER`: it
@@ -11,8 +12,9 @@
 //! is what it comes to last.
 //!
 //! What may be in the way all the same, and is done anew: a purge that finds types which none has any more, one that sweeps a namespace into which another
-//! type comes, a batch that shows streams again which were kept, one that is done together with who closes a stream or says a cluster's health, which holds the
-//! cluster's row, and a change of the catalogue, which stamps rows behind the head.
+//! type comes, a batch that shows streams again which were kept, one that is done together with clusters that join or leave, or with streams that are opened
+//! or closed, which are locked behind its own rows, one that makes namespaces in other clusters than are held, and a change of the catalogue, which stamps rows
+//! behind the head.
 
 mod beside;
 pub(crate) mod catalog_change;
@@ -47,15 +49,16 @@ pub(crate) mod writer;
 
 pub use portions::Portions;
 
-/// The tables in which batches lock rows, in this order.
+/// The tables in which batches lock rows, and what is said of clusters' health in their transaction, in this order. Of clusters first those whose owner is held.
 #[cfg(test)]
-const LOCK_ORDER: [&str; 9] = [
+const LOCK_ORDER: [&str; 10] = [
     "cluster",
     "allocation",
     "post",
     "counter",
     "ns",
     "stream",
+    "health",
     "head",
     "obj",
     "ver",

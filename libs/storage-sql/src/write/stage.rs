@@ -2,7 +2,7 @@
 //!
 //! All batches of a transaction are staged together, so that a hundred small ones take as many statements as one large one: each statement
 //! is for all of them. Their keys have nothing in common, because no two are of the same stream. Rows are locked in the order that
-//! [`crate::write`] tells: here all but the head, objects and versions, which publishing comes to. A stream's epoch is the fence.
+//! [`crate::write`] tells: here all but clusters' health, and the head, objects and versions, which publishing comes to. A stream's epoch is the fence.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -64,6 +64,14 @@ impl Work {
         }
     }
 
+    /// The cluster of which it closes a stream, and who has to look after that.
+    pub(crate) fn closing(&self) -> Option<(ClusterId, &str)> {
+        match self {
+            Self::Close(cluster, Some(owner), _) => Some((*cluster, owner)),
+            _ => None,
+        }
+    }
+
     /// The cluster that it concerns, if it is one by number.
     pub(crate) fn cluster(&self) -> Option<i64> {
         match self {

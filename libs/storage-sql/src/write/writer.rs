@@ -434,19 +434,22 @@ impl Writer {
     }
 }
 
-/// Nobody has been answered yet, so whatever order the work is done in is right: batches are staged together, streams are opened together,
-/// what is said of clusters' health is recorded together, everything else comes after them one by one, and batches are published at the end.
+/// Nobody has been answered yet, so whatever order the work is done in is right: who looks after clusters is held together, batches are staged together,
+/// streams are opened together, what is said of clusters' health is recorded together, everything else comes after them one by one, and batches are
+/// published at the end.
 async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, StoreError> {
     let batches: Vec<&Prepared> = work.iter().filter_map(Work::batch).collect();
     let openings: Vec<&Opening> = work.iter().filter_map(Work::opening).collect();
     let said: Vec<Said<'_>> = work.iter().filter_map(Work::said).collect();
+    let news = health::look(session.connection, &said).await?;
+    let closing = work.iter().filter_map(Work::closing);
+    let owners = Vec::from_iter(news.owners.iter().copied().chain(closing));
+    clusters::hold_owners(session.connection, &owners).await?;
     let staged = stage(session, &batches).await?;
     if work.iter().any(|one| matches!(one, Work::Adopt(..))) {
         clusters::hold_up_openings(session).await?;
     }
     let mut opened = clusters::open(session, &openings).await?.into_iter();
-    let news = health::look(session.connection, &said).await?;
-    clusters::hold_owners(session.connection, &news.owners).await?;
     health::record(session, &news).await?;
     let mut written = staged.iter().map(|batch| batch.written);
     let mut done = Vec::with_capacity(work.len());
@@ -492,10 +495,7 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
         Work::KeepAlive(owner, tenure) => {
             Done::Kept(clusters::keep_alive(session, owner, *tenure).await?)
         }
-        Work::Close(cluster, owner, resource) => {
-            if let Some(owner) = owner {
-                clusters::hold_owners(session.connection, &[(*cluster, owner)]).await?;
-            }
+        Work::Close(cluster, _, resource) => {
             clusters::close(session, *cluster, *resource).await?;
             Done::Nothing
         }

@@ -73,6 +73,14 @@ impl Place {
         Self::File(tempfile::tempdir().expect("a temporary directory"))
     }
 
+    /// That of the server, if it is on one.
+    pub(crate) fn engine(&self) -> Option<Engine> {
+        match self {
+            Self::Server(home) => Some(home.database.server().engine()),
+            Self::File(_) => None,
+        }
+    }
+
     pub(super) async fn store(&self) -> Arc<SqlStore> {
         self.store_with(&Options::default()).await
     }

@@ -41,7 +41,7 @@ fn pods() -> ResourceType {
     resource("", "pods", "Pod", true)
 }
 
-/// A connection that counts statements, and blocks of the index, and notes which tables are written to.
+/// A connection that counts statements, and blocks of the index, and notes in which tables rows are locked.
 struct Counted<'a> {
     connection: &'a mut dyn Connection,
     statements: usize,
@@ -49,6 +49,14 @@ struct Counted<'a> {
     blocks: u64,
     /// In the order in which they were first.
     tables: Vec<String>,
+}
+
+impl Counted<'_> {
+    fn note(&mut self, table: &str) {
+        if self.tables.iter().all(|known| known != table) {
+            self.tables.push(table.to_owned());
+        }
+    }
 }
 
 /// The table that a statement writes to.
@@ -78,9 +86,7 @@ impl Connection for Counted<'_> {
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
         self.statements += 1;
         let table = table(&statement.sql).unwrap_or_else(|| panic!("{statement}"));
-        if self.tables.iter().all(|known| known != table) {
-            self.tables.push(table.to_owned());
-        }
+        self.note(table);
         let is_of_index = table == "post";
         let touched = self.connection.execute(statement).await?;
         self.blocks += if is_of_index { touched } else { 0 };
@@ -89,6 +95,9 @@ impl Connection for Counted<'_> {
 
     async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
         self.statements += 1;
+        if let Some(table) = statement.name.strip_suffix(".hold") {
+            self.note(table);
+        }
         let is_of_index = statement.name.starts_with("post.");
         let blocks = &mut self.blocks;
         let mut counted = |row: &dyn Row| {
@@ -114,7 +123,7 @@ struct Fleet {
     portions: Portions,
     /// Blocks of the index that all transactions read or wrote.
     blocks: u64,
-    /// The tables that the last transaction wrote to.
+    /// The tables of which the last transaction wrote or held rows.
     tables: Vec<String>,
     place: Place,
 }
@@ -311,7 +320,7 @@ async fn what_fifty_streams_do_at_once_takes_hardly_more_statements_than_what_on
     }
 }
 
-/// Which of these tables were written to, in the order of the list; it has all that were.
+/// Rows were locked in tables of the list alone, and in its order.
 #[track_caller]
 fn assert_locked(fleet: &Fleet, order: &[&str]) {
     let known = order
@@ -327,22 +336,41 @@ async fn rows_are_locked_in_the_order_that_is_written_down() {
     }
 }
 
+/// Writes a batch to every stream, and says something new of every cluster's health.
+async fn write_and_say(fleet: &mut Fleet, version: &str, changes: &[Change]) {
+    let mut work = batches(&fleet.clusters, &fleet.streams, version, changes);
+    let health = Health {
+        healthy: false,
+        reason: version.to_owned(),
+    };
+    let said = fleet.clusters.iter();
+    work.extend(said.map(|&cluster| Work::Health(cluster, String::new(), health.clone(), None)));
+    fleet.carry_out(work).await;
+    assert_eq!(fleet.tables[0], "cluster", "their owner is held");
+}
+
 async fn locks_in_order(mut fleet: Fleet) {
     use crate::write::{LOCK_ORDER, PRUNE_ORDER, PURGE_ORDER};
     fleet.open().await;
     fleet.watch_window = Duration::from_secs(3600);
-    fleet.write("1", &objects("1", "web")).await;
+    write_and_say(&mut fleet, "1", &objects("1", "web")).await;
     assert_eq!(fleet.tables, LOCK_ORDER);
-    fleet.write("2", &objects("2", "db")).await;
+    write_and_say(&mut fleet, "2", &objects("2", "db")).await;
     assert_locked(&fleet, &LOCK_ORDER);
     let gone = [("a", "p-1"), ("a", "p-2"), ("b", "p-3")];
     let gone = gone.map(|(namespace, name)| Change::Delete(ObjectKey::new(namespace, name)));
-    fleet.write("3", &gone).await;
+    write_and_say(&mut fleet, "3", &gone).await;
     assert_locked(&fleet, &LOCK_ORDER);
-    let closes = fleet.clusters.iter().zip(&fleet.streams);
-    let closes =
-        closes.map(|(cluster, stream)| Work::Close(*cluster, Some(String::new()), stream.resource));
-    fleet.carry_out(closes.collect()).await;
+    let last = objects("4", "db").split_off(3);
+    let mut closes = batches(&fleet.clusters, &fleet.streams, "4", &last);
+    let streams = fleet.clusters.iter().zip(&fleet.streams);
+    closes.extend(
+        streams
+            .map(|(cluster, stream)| Work::Close(*cluster, Some(String::new()), stream.resource)),
+    );
+    fleet.carry_out(closes).await;
+    assert_eq!(fleet.tables[0], "cluster", "their owner is held");
+    assert_locked(&fleet, &LOCK_ORDER);
     fleet.watch_window = Duration::ZERO;
     let mut orders = vec![];
     loop {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::backend::rows;
+use crate::backend::several::place::wait_until_a_row_is_waited_for;
 use crate::sql::catalog::{self, HealthRow};
 
 /// Rows that every dialect takes in one statement.
@@ -83,5 +84,61 @@ async fn of_what_is_said_of_a_cluster_at_once_the_last_counts_and_the_version_th
         let work = vec![said(one, "passing", None), said(one, "", None)];
         assert_eq!(told(&mut fleet, work).await, expected);
         assert!(fleet.tables.is_empty(), "{:?}", fleet.tables);
+    }
+}
+
+/// Statements of closing the stream of each cluster.
+async fn statements_of_closing(place: Place, clusters: usize) -> usize {
+    let mut fleet = Fleet::in_place(place, clusters).await;
+    fleet.open().await;
+    let closes = fleet.clusters.iter().zip(&fleet.streams);
+    let closes =
+        closes.map(|(cluster, stream)| Work::Close(*cluster, Some(String::new()), stream.resource));
+    fleet.carry_out(closes.collect()).await.1
+}
+
+#[tokio::test]
+async fn each_stream_that_is_closed_together_with_others_takes_one_statement_more() {
+    for (place, other) in Place::of_each_kind().zip(Place::of_each_kind()) {
+        let one = statements_of_closing(place, 1).await;
+        let many = statements_of_closing(other, MANY).await;
+        assert_eq!(many - one, MANY - 1);
+    }
+}
+
+/// Another one in which they are in another order would hold what this one waits for, and wait for what it has.
+#[tokio::test]
+async fn whoever_looks_after_clusters_is_held_in_the_order_of_their_numbers() {
+    for place in Place::of_each_kind() {
+        // In a file nobody else writes.
+        let Some(engine) = place.engine() else {
+            continue;
+        };
+        let location = place.url().parse().expect("a location");
+        let mut fleet = Fleet::in_place(place, 3).await;
+        let other = crate::open::database(&location, &Options::default()).await;
+        let other = other.expect("a database");
+        let [first, second, third] = fleet.clusters[..] else {
+            panic!("three")
+        };
+        let mut holder = other.write().await.expect("a transaction");
+        let hold = catalog::hold_owners(holder.dialect(), &[second.0]);
+        rows(&mut *holder, hold, |row| row.int(0))
+            .await
+            .expect("held");
+        let work = [third, second, first].map(|cluster| said(cluster, "a reason", None));
+        let looking = async {
+            wait_until_a_row_is_waited_for(engine, &other).await;
+            let free = "SELECT id FROM cluster WHERE id = ? FOR UPDATE NOWAIT";
+            let mut is_free = async |cluster: ClusterId| {
+                let free = Statement::fixed("test.free", free, [cluster.0.into()]);
+                rows(&mut *holder, free, |row| row.int(0)).await.is_ok()
+            };
+            assert!(is_free(third).await, "it comes after what is waited for");
+            assert!(!is_free(first).await, "it comes before");
+            holder.rollback().await.expect("let go");
+        };
+        tokio::join!(fleet.carry_out(work.into()), looking);
+        assert_eq!(recorded(&fleet, &[first, second, third]).await.len(), 3);
     }
 }
