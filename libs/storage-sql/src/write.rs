@@ -25,6 +25,7 @@ pub(crate) mod diff;
 pub(crate) mod health;
 pub(crate) mod history;
 pub(crate) mod index;
+pub(crate) mod joining;
 pub(crate) mod label_keys;
 pub(crate) mod lease;
 pub(crate) mod left_off;

@@ -75,13 +75,62 @@ pub(crate) fn decode_cluster(row: &dyn Row) -> Result<ClusterRow, StoreError> {
     })
 }
 
-pub(crate) fn insert_cluster(id: i64, name: &str, incarnation: &str, owner: &str) -> Statement {
-    Statement::fixed(
-        "cluster.insert",
-        "INSERT INTO cluster (id, name, incarnation, owner, active, next_namespace, seq) \
-         VALUES (?, ?, ?, ?, 1, 0, 0)",
-        [id.into(), name.into(), incarnation.into(), owner.into()],
+/// The present and former incarnations of these clusters that have rows, in no order, and who looks after each, or did before it left: [`decode_owned`].
+pub(crate) fn clusters_of_names(dialect: Dialect, names: &[&str]) -> Statement {
+    Sql::new(
+        dialect,
+        "cluster.of_names",
+        "SELECT id, name, incarnation, active, owner FROM cluster WHERE ",
     )
+    .within("name", names)
+    .build()
+}
+
+/// A cluster, and who looks after it, or did before it left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OwnedRow {
+    pub(crate) cluster: ClusterRow,
+    pub(crate) owner: String,
+}
+
+pub(crate) fn decode_owned(row: &dyn Row) -> Result<OwnedRow, StoreError> {
+    Ok(OwnedRow {
+        cluster: decode_cluster(row)?,
+        owner: row.text(4)?,
+    })
+}
+
+/// A cluster to make.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewCluster<'a> {
+    pub(crate) id: i64,
+    pub(crate) name: &'a str,
+    pub(crate) incarnation: &'a str,
+    pub(crate) owner: &'a str,
+}
+
+pub(crate) fn insert_clusters(dialect: Dialect, new: &[NewCluster<'_>]) -> Statement {
+    let tuples = new.iter().map(|cluster| {
+        let NewCluster {
+            id,
+            name,
+            incarnation,
+            owner,
+        } = *cluster;
+        [
+            Param::from(id),
+            name.into(),
+            incarnation.into(),
+            owner.into(),
+            ACTIVE.into(),
+            0_i64.into(),
+            0_i64.into(),
+        ]
+    });
+    Sql::new(dialect, "cluster.insert", dialect.insert_into())
+        .push("cluster (id, name, incarnation, owner, active, next_namespace, seq) ")
+        .rows(tuples)
+        .build()
 }
 
 /// Leaves a cluster to the purge, unless it has left, or come back, meanwhile.
@@ -144,12 +193,13 @@ pub(crate) fn left_until(clock: i64, limit: u32) -> Statement {
     )
 }
 
-pub(crate) fn claim_cluster(id: i64, owner: &str) -> Statement {
-    Statement::fixed(
-        "cluster.claim",
-        "UPDATE cluster SET owner = ? WHERE id = ? AND owner <> ?",
-        [owner.into(), id.into(), owner.into()],
-    )
+/// Notes who looks after these clusters from now on.
+pub(crate) fn claim_clusters(dialect: Dialect, owner: &str, ids: &[i64]) -> Statement {
+    Sql::update(dialect, "cluster.claim", "cluster")
+        .bound("owner = ? WHERE ", [owner.into()])
+        .within("id", ids)
+        .bound(" AND owner <> ?", [owner.into()])
+        .build()
 }
 
 /// The next active clusters.

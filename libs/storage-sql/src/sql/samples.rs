@@ -6,7 +6,7 @@ use armadex_model::{GroupVersionResource, NameFilter, ResourceType};
 use armadex_postings::Block;
 use armadex_storage::{Health, MemberPosition, Phase, Tenure};
 
-use super::catalog::HealthRow;
+use super::catalog::{HealthRow, NewCluster};
 use super::counter::CounterKey;
 use super::head::{HeadRow, Numbered};
 use super::history::AskedRow;
@@ -124,6 +124,12 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         },
         version: version.map(String::from),
     });
+    let new = |(id, name)| NewCluster {
+        id,
+        name,
+        incarnation: "uid",
+        owner: "b",
+    };
     let moment = moment();
     vec![
         catalog::clusters_since(9),
@@ -133,13 +139,14 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         gone::drop_until(3),
         catalog::cluster(CLUSTER),
         catalog::clusters_called("member1"),
-        catalog::insert_cluster(CLUSTER, "member1", "uid", "b"),
+        catalog::clusters_of_names(dialect, &["member1", "member2"]),
+        catalog::insert_clusters(dialect, &[(CLUSTER, "member1"), (8, "member2")].map(new)),
         catalog::expire_cluster(CLUSTER, true),
         catalog::leave_cluster(CLUSTER, 1_800_000_000),
         catalog::return_cluster(dialect, CLUSTER, 8),
         catalog::left_by(61_000),
         catalog::left_until(1_000, 128),
-        catalog::claim_cluster(CLUSTER, "b"),
+        catalog::claim_clusters(dialect, "b", &[CLUSTER, 8]),
         catalog::joined_clusters(CLUSTER, 1000),
         catalog::delete_cluster(CLUSTER),
         catalog::owners(dialect, &[CLUSTER, 8]),

@@ -99,60 +99,10 @@ async fn tenure(session: &mut Session<'_>, owner: &str) -> Result<Option<Tenure>
     .await
 }
 
-async fn see(session: &mut Session<'_>, owner: &str) -> Result<(), StoreError> {
+/// Notes that an owner lives now.
+pub(crate) async fn see(session: &mut Session<'_>, owner: &str) -> Result<(), StoreError> {
     let keep = owner::keep(session.dialect, owner, session.now);
     session.connection.execute(keep).await.map(drop)
-}
-
-/// Finds or makes the cluster, or shows it again; another incarnation under its name leaves.
-pub(crate) async fn join(
-    session: &mut Session<'_>,
-    name: &ClusterName,
-    incarnation: &str,
-    owner: &str,
-) -> Result<ClusterId, StoreError> {
-    // Clusters without an owner have none that could live.
-    if !owner.is_empty() {
-        see(session, owner).await?;
-    }
-    if let Some(joined) = join_again(session, name, incarnation, owner).await? {
-        return Ok(joined);
-    }
-    let id = take(session.connection, Numbered::Cluster, 1).await?.start;
-    // Who has the number is alone with making clusters, so whoever made this one just before has done it by now.
-    if let Some(joined) = join_again(session, name, incarnation, owner).await? {
-        return Ok(joined);
-    }
-    let statement = catalog::insert_cluster(id, name.as_str(), incarnation, owner);
-    session.connection.execute(statement).await?;
-    session.catalog.clusters.insert(id);
-    Ok(ClusterId(id))
-}
-
-/// The cluster, if there is one, shown; others of its name leave.
-async fn join_again(
-    session: &mut Session<'_>,
-    name: &ClusterName,
-    incarnation: &str,
-    owner: &str,
-) -> Result<Option<ClusterId>, StoreError> {
-    let called = called(session.connection, name).await?;
-    let (same, former): (Vec<_>, Vec<_>) = called
-        .into_iter()
-        .partition(|row| row.incarnation == incarnation);
-    for former in former.iter().filter(|row| row.active) {
-        hide(session, former.id).await?;
-    }
-    if let Some(active) = same.iter().find(|row| row.active) {
-        claim(session, active.id, owner).await?;
-        return Ok(Some(ClusterId(active.id)));
-    }
-    if let Some(left) = same.iter().rfind(|row| row.has_left) {
-        show(session, left.id, left.id).await?;
-        claim(session, left.id, owner).await?;
-        return Ok(Some(ClusterId(left.id)));
-    }
-    Ok(None)
 }
 
 /// Hides the cluster; its rows wait for its return, then for the purge.
@@ -242,12 +192,6 @@ async fn is_of_member(
         .map(|position| position.member == member);
     let (same, other): (Vec<bool>, Vec<bool>) = positions.partition(|same| *same);
     Ok(!same.is_empty() && other.is_empty())
-}
-
-/// Notes who looks after the cluster.
-async fn claim(session: &mut Session<'_>, cluster: i64, owner: &str) -> Result<(), StoreError> {
-    let statement = catalog::claim_cluster(cluster, owner);
-    session.connection.execute(statement).await.map(drop)
 }
 
 /// Leaves to the purge what left so long ago, by the clock of the lease: those of hosts are set forward, and a host that was suspended is later than it was
@@ -515,7 +459,7 @@ pub(crate) async fn active(
 }
 
 /// Its streams stay open and keep their positions; nobody writes to them.
-async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError> {
+pub(crate) async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError> {
     let leave = catalog::leave_cluster(cluster, session.now);
     session.connection.execute(leave).await?;
     session
@@ -528,7 +472,11 @@ async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError>
 }
 
 /// Shows again what was hidden. Readers have forgotten its streams and its health.
-async fn show(session: &mut Session<'_>, cluster: i64, successor: i64) -> Result<(), StoreError> {
+pub(crate) async fn show(
+    session: &mut Session<'_>,
+    cluster: i64,
+    successor: i64,
+) -> Result<(), StoreError> {
     let shown = catalog::return_cluster(session.dialect, cluster, successor);
     if session.connection.execute(shown).await? == 0 {
         return Err(collided(

@@ -10,6 +10,7 @@ use crate::backend::incarnation::Committed;
 use crate::write::clusters::Opened;
 use crate::write::dictionaries::Lesson;
 use crate::write::health::Said;
+use crate::write::joining::Joining;
 use crate::write::mend::{Mending, Step};
 use crate::write::prepare::Prepared;
 use crate::write::types::Opening;
@@ -60,6 +61,25 @@ impl Work {
                 health,
                 version: version.as_deref(),
             }),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn joining(&self) -> Option<Joining<'_>> {
+        match self {
+            Self::Join(name, incarnation, owner) => Some(Joining {
+                name,
+                incarnation,
+                owner,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The name of the cluster that it lets come or go.
+    pub(crate) fn name(&self) -> Option<&ClusterName> {
+        match self {
+            Self::Join(name, ..) | Self::Leave(name, _) | Self::Adopt(name, ..) => Some(name),
             _ => None,
         }
     }

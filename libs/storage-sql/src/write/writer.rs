@@ -3,10 +3,11 @@
 //! Grouping is what makes many small streams as fast as one big one: a commit and the head row are paid once. A group that is too much for a transaction is
 //! halved. Of one that is refused each order is tried alone, so that one that is refused spoils no other. Where the database is away nobody is tried any more.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use armadex_storage::StoreError;
+use armadex_storage::{StoreError, Written};
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::error::{is_collision, is_duplicate, is_too_much, stays_duplicate, told};
@@ -16,8 +17,10 @@ use crate::backend::{Lane, SharedDatabase, Transaction, head_row, schema};
 use crate::sql::head::HeadRow;
 use crate::write::Portions;
 use crate::write::catalog_change::CatalogChange;
+use crate::write::clusters::Opened;
 use crate::write::diff::Effect;
 use crate::write::health::Said;
+use crate::write::joining::Joining;
 use crate::write::label_keys::{LabelKeys, TypeKey};
 use crate::write::lease::Lease;
 use crate::write::left_off::LeftOff;
@@ -31,7 +34,7 @@ use crate::write::shown::Shown;
 use crate::write::stage::{Staged, stage};
 use crate::write::types::Opening;
 use crate::write::work::{Done, Order, Work};
-use crate::write::{clusters, dictionaries, health, mend, purge};
+use crate::write::{clusters, dictionaries, health, joining, mend, purge};
 
 /// How often work that met another transaction is done. Who has met several is better off to wait: its caller backs off.
 const TRIES: usize = 4;
@@ -435,8 +438,9 @@ impl Writer {
 }
 
 /// Nobody has been answered yet, so whatever order the work is done in is right: who looks after clusters is held together, batches are staged together,
-/// streams are opened together, what is said of clusters' health is recorded together, everything else comes after them one by one, and batches are
-/// published at the end.
+/// streams are opened together, what is said of clusters' health is recorded together, and clusters join together; everything else comes after them one by
+/// one, and batches are published at the end. What is asked of one cluster's name is done in the order in which it was given: who asked may not have waited
+/// for the answer.
 async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, StoreError> {
     let batches: Vec<&Prepared> = work.iter().filter_map(Work::batch).collect();
     let openings: Vec<&Opening> = work.iter().filter_map(Work::opening).collect();
@@ -449,18 +453,10 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
     if work.iter().any(|one| matches!(one, Work::Adopt(..))) {
         clusters::hold_up_openings(session).await?;
     }
-    let mut opened = clusters::open(session, &openings).await?.into_iter();
+    let opened = clusters::open(session, &openings).await?;
     health::record(session, &news).await?;
-    let mut written = staged.iter().map(|batch| batch.written);
-    let mut done = Vec::with_capacity(work.len());
-    for one in work {
-        done.push(match one {
-            Work::Write(_) => Done::Written(written.next().expect("one for each batch")),
-            Work::Open(_) => Done::Opened(opened.next().expect("one for each opening")),
-            Work::Health(..) => Done::Nothing,
-            other => do_one(session, other).await?,
-        });
-    }
+    let written = staged.iter().map(|batch| batch.written);
+    let done = do_others(session, work, written, opened.into_iter()).await?;
     publish(session, &staged).await?;
     let catalog = std::mem::take(&mut session.catalog);
     if let Some(head) = catalog.stamp(session.connection, session.dialect).await? {
@@ -471,6 +467,43 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
         note_labels(session.labels, staged, batch);
     }
     Ok(done)
+}
+
+/// Does what was not done together, and says of all of the work what came of it.
+async fn do_others(
+    session: &mut Session<'_>,
+    work: &[Work],
+    mut written: impl Iterator<Item = Written>,
+    mut opened: impl Iterator<Item = Opened>,
+) -> Result<Vec<Done>, StoreError> {
+    let joining = work.iter().filter_map(Work::joining);
+    joining::see_owners(session, joining).await?;
+    let together = joining_together(work);
+    let joining = Vec::from_iter(together.iter().flatten().copied());
+    let mut joined = joining::join(session, &joining).await?.into_iter();
+    let mut done = Vec::with_capacity(work.len());
+    for (one, has_joined) in work.iter().zip(&together) {
+        done.push(match one {
+            Work::Write(_) => Done::Written(written.next().expect("one for each batch")),
+            Work::Open(_) => Done::Opened(opened.next().expect("one for each opening")),
+            Work::Health(..) => Done::Nothing,
+            Work::Join(..) if has_joined.is_some() => {
+                Done::Joined(joined.next().expect("one for each that joins with others"))
+            }
+            other => do_one(session, other).await?,
+        });
+    }
+    Ok(done)
+}
+
+/// The clusters that join together, each where it is in the work: of each name the first, unless something else is asked of it before.
+fn joining_together(work: &[Work]) -> Vec<Option<Joining<'_>>> {
+    let mut named = BTreeSet::new();
+    let first = work.iter().map(|one| {
+        let is_first = one.name().is_some_and(|name| named.insert(name));
+        one.joining().filter(|_| is_first)
+    });
+    first.collect()
 }
 
 /// Shows the labels of what is new to those who count them.
@@ -484,8 +517,9 @@ fn note_labels(labels: &mut LabelKeys, staged: &Staged<'_>, batch: &Prepared) {
 
 async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreError> {
     Ok(match work {
-        Work::Join(name, incarnation, owner) => {
-            Done::Joined(clusters::join(session, name, incarnation, owner).await?)
+        Work::Join(..) => {
+            let alone = Vec::from_iter(work.joining());
+            Done::Joined(joining::join(session, &alone).await?[0])
         }
         Work::Leave(name, incarnation) => {
             clusters::leave(session, name, incarnation).await?;

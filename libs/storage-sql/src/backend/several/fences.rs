@@ -105,7 +105,7 @@ async fn who_lost_a_cluster_meanwhile_hides_nothing_of_it_and_says_nothing_of_it
         let (cluster, resource) = (pods.cluster, pods.stream.resource);
         let (closes, tells) = (place.store().await, place.store().await);
         let mut takes = other.database.write().await.expect("a transaction");
-        let claim = catalog::claim_cluster(cluster.0, "another");
+        let claim = catalog::claim_clusters(takes.dialect(), "another", &[cluster.0]);
         takes.execute(claim).await.expect("taken over");
         let closing = tokio::spawn(async move { closes.close(cluster, "", resource).await });
         let telling = tokio::spawn(async move {

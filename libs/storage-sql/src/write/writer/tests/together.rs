@@ -3,7 +3,9 @@
 use super::*;
 use crate::backend::rows;
 use crate::backend::several::place::wait_until_a_row_is_waited_for;
-use crate::sql::catalog::{self, HealthRow};
+use crate::sql::catalog::{self, HealthRow, NewCluster, OwnedRow};
+use crate::sql::head::Numbered;
+use crate::write::numbers::take;
 
 /// Rows that every dialect takes in one statement.
 const MANY: usize = 32;
@@ -140,5 +142,165 @@ async fn whoever_looks_after_clusters_is_held_in_the_order_of_their_numbers() {
         };
         tokio::join!(fleet.carry_out(work.into()), looking);
         assert_eq!(recorded(&fleet, &[first, second, third]).await.len(), 3);
+    }
+}
+
+fn joins(name: &str, incarnation: &str, owner: &str) -> Work {
+    let name = name.parse().expect("a name");
+    Work::Join(name, incarnation.into(), owner.into())
+}
+
+fn leaves(name: &str, incarnation: &str) -> Work {
+    Work::Leave(name.parse().expect("a name"), incarnation.into())
+}
+
+/// The clusters that joined, in the order of the work.
+fn joined(done: Vec<Done>) -> Vec<ClusterId> {
+    let joined = done.into_iter().filter_map(|done| match done {
+        Done::Joined(cluster) => Some(cluster),
+        _ => None,
+    });
+    joined.collect()
+}
+
+/// Clusters of these names, in the order in which they were made.
+async fn clusters(database: &SharedDatabase, names: &[&str]) -> Vec<String> {
+    let mut reader = database.read(Lane::Short).await.expect("a reader");
+    let statement = catalog::clusters_of_names(database.dialect(), names);
+    let found = rows(&mut *reader, statement, catalog::decode_owned).await;
+    reader.rollback().await.expect("ended");
+    let mut found = found.expect("rows");
+    found.sort_by_key(|row| row.cluster.id);
+    let words = found.into_iter().map(|OwnedRow { cluster, owner }| {
+        let state = match (cluster.active, cluster.has_left) {
+            (true, _) => "is there",
+            (_, true) => "has left",
+            _ => "is over",
+        };
+        format!(
+            "{}/{} of {owner} {state}",
+            cluster.name, cluster.incarnation
+        )
+    });
+    words.collect()
+}
+
+/// Statements of clusters that join, join again, and are taken over.
+async fn statements_of_joining(place: Place, clusters: usize) -> [usize; 3] {
+    let mut fleet = Fleet::in_place(place, 0).await;
+    let (mut statements, mut ids) = ([0; 3], vec![]);
+    for (count, owner) in statements.iter_mut().zip(["x", "x", "y"]) {
+        let work = (0..clusters).map(|number| joins(&format!("c-{number}"), "uid", owner));
+        let (done, taken) = fleet.carry_out(work.collect()).await;
+        *count = taken;
+        ids.push(joined(done));
+    }
+    let several: BTreeSet<i64> = ids[0].iter().map(|cluster| cluster.0).collect();
+    assert_eq!(several.len(), clusters);
+    assert!(ids.iter().all(|one| *one == ids[0]), "{ids:?}");
+    statements
+}
+
+/// That the owner lives, what there is, two for the numbers, what there is once more, what is new, and three for the catalogue. Where all are there the first
+/// two, and the third is who looks after them from then on.
+#[tokio::test]
+async fn many_clusters_join_in_as_many_statements_as_one_does() {
+    for place in Place::of_each_kind() {
+        assert_eq!(statements_of_joining(place, 1).await, [9, 2, 3]);
+    }
+    for place in Place::of_each_kind() {
+        assert_eq!(statements_of_joining(place, MANY).await, [9, 2, 3]);
+    }
+}
+
+#[tokio::test]
+async fn clusters_that_join_together_become_what_each_would_alone() {
+    for place in Place::of_each_kind() {
+        let mut fleet = Fleet::in_place(place, 0).await;
+        let work = vec![
+            joins("returned", "1", "x"),
+            joins("stayed", "1", "x"),
+            joins("remade", "1", "x"),
+            leaves("returned", "1"),
+        ];
+        let before = joined(fleet.carry_out(work).await.0);
+        let work = vec![
+            joins("new", "1", "y"),
+            joins("stayed", "1", "y"),
+            joins("remade", "2", "z"),
+            joins("returned", "1", "x"),
+        ];
+        let after = joined(fleet.carry_out(work).await.0);
+        assert_eq!([after[3], after[1]], before[..2]);
+        let names = ["new", "stayed", "remade", "returned"];
+        let expected = [
+            "returned/1 of x is there",
+            "stayed/1 of y is there",
+            "remade/1 of x has left",
+            "new/1 of y is there",
+            "remade/2 of z is there",
+        ];
+        assert_eq!(clusters(&fleet.database, &names).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_of_one_name_at_once_is_done_in_the_order_in_which_it_is_asked() {
+    for place in Place::of_each_kind() {
+        let mut fleet = Fleet::in_place(place, 0).await;
+        let work = vec![
+            joins("m", "1", "x"),
+            joins("m", "1", "y"),
+            joins("m", "2", "z"),
+            joins("m", "1", "x"),
+        ];
+        let ids = joined(fleet.carry_out(work).await.0);
+        assert!(ids[0] == ids[1] && ids[0] == ids[3] && ids[0] != ids[2]);
+        for (work, state) in [
+            (vec![leaves("m", "1"), joins("m", "1", "x")], "is there"),
+            (vec![joins("m", "1", "x"), leaves("m", "1")], "has left"),
+        ] {
+            assert_eq!(joined(fleet.carry_out(work).await.0), [ids[0]]);
+            let expected = [format!("m/1 of x {state}"), "m/2 of z has left".to_owned()];
+            assert_eq!(clusters(&fleet.database, &["m"]).await, expected);
+        }
+    }
+}
+
+/// They have looked, and wait for numbers, which somebody else has.
+#[tokio::test]
+async fn of_clusters_that_join_together_one_that_another_makes_meanwhile_is_made_once() {
+    for place in Place::of_each_kind() {
+        // In a file nobody else writes.
+        let Some(engine) = place.engine() else {
+            continue;
+        };
+        let location = place.url().parse().expect("a location");
+        let mut fleet = Fleet::in_place(place, 0).await;
+        let other = crate::open::database(&location, &Options::default()).await;
+        let other = other.expect("a database");
+        let mut maker = other.write().await.expect("a transaction");
+        let ids = take(&mut *maker, Numbered::Cluster, 1).await;
+        let made = NewCluster {
+            id: ids.expect("a number").start,
+            name: "b",
+            incarnation: "1",
+            owner: "other",
+        };
+        let make = catalog::insert_clusters(maker.dialect(), &[made]);
+        maker.execute(make).await.expect("made");
+        let work = ["a", "b", "c"].map(|name| joins(name, "1", "x"));
+        let making = async {
+            wait_until_a_row_is_waited_for(engine, &other).await;
+            maker.commit().await.expect("made");
+        };
+        let ((done, _), ()) = tokio::join!(fleet.carry_out(work.into()), making);
+        assert_eq!(joined(done)[1], ClusterId(made.id));
+        let expected = [
+            "b/1 of x is there",
+            "a/1 of x is there",
+            "c/1 of x is there",
+        ];
+        assert_eq!(clusters(&fleet.database, &["a", "b", "c"]).await, expected);
     }
 }

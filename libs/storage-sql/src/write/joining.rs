@@ -1,0 +1,171 @@
+//! Clusters that join: each is found, or made, or shown again. All that join in one transaction are looked at together, and those that are new are made together.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use armadex_model::ClusterName;
+use armadex_storage::{ClusterId, StoreError};
+
+use crate::backend::{Connection, rows};
+use crate::sql::catalog::{self, NewCluster, OwnedRow};
+use crate::sql::head::Numbered;
+use crate::write::clusters::{hide, see, show};
+use crate::write::numbers::take;
+use crate::write::session::Session;
+
+/// A cluster that joins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Joining<'a> {
+    pub(crate) name: &'a ClusterName,
+    pub(crate) incarnation: &'a str,
+    /// Who looks after it from now on.
+    pub(crate) owner: &'a str,
+}
+
+/// Notes that all owners of these live. Clusters without one have none that could.
+pub(crate) async fn see_owners(
+    session: &mut Session<'_>,
+    joining: impl Iterator<Item = Joining<'_>>,
+) -> Result<(), StoreError> {
+    let owners: BTreeSet<&str> = joining.map(|one| one.owner).collect();
+    for owner in owners.into_iter().filter(|owner| !owner.is_empty()) {
+        see(session, owner).await?;
+    }
+    Ok(())
+}
+
+/// Finds or makes the clusters, or shows them again; other incarnations under their names leave. No two of them have one name.
+pub(crate) async fn join(
+    session: &mut Session<'_>,
+    joining: &[Joining<'_>],
+) -> Result<Vec<ClusterId>, StoreError> {
+    let mut joined = join_again(session, joining).await?;
+    let unknown = without(joining, &joined);
+    if !unknown.is_empty() {
+        let count = i64::try_from(unknown.len()).expect("a transaction fits memory");
+        let ids = take(session.connection, Numbered::Cluster, count).await?;
+        // Who has the numbers is alone with making clusters, so whoever made some of these just before has done it by now.
+        joined.extend(join_again(session, &unknown).await?);
+        let new = without(&unknown, &joined);
+        let new = Vec::from_iter(ids.zip(new));
+        make(session, &new).await?;
+        joined.extend(new.iter().map(|(id, one)| (one.name, ClusterId(*id))));
+    }
+    Ok(joining.iter().map(|one| joined[one.name]).collect())
+}
+
+/// Those that have not joined yet.
+fn without<'a>(
+    joining: &[Joining<'a>],
+    joined: &HashMap<&ClusterName, ClusterId>,
+) -> Vec<Joining<'a>> {
+    let joining = joining.iter().copied();
+    let has_not = |one: &Joining<'a>| !joined.contains_key(one.name);
+    joining.filter(has_not).collect()
+}
+
+async fn make(session: &mut Session<'_>, new: &[(i64, Joining<'_>)]) -> Result<(), StoreError> {
+    let clusters = new.iter().map(|(id, one)| NewCluster {
+        id: *id,
+        name: one.name.as_str(),
+        incarnation: one.incarnation,
+        owner: one.owner,
+    });
+    for piece in session.dialect.pieces(&Vec::from_iter(clusters)) {
+        let statement = catalog::insert_clusters(session.dialect, piece);
+        session.connection.execute(statement).await?;
+    }
+    session
+        .catalog
+        .clusters
+        .extend(new.iter().map(|(id, _)| id));
+    Ok(())
+}
+
+/// Those of the clusters that there are, shown; others of their names leave.
+async fn join_again<'a>(
+    session: &mut Session<'_>,
+    joining: &[Joining<'a>],
+) -> Result<HashMap<&'a ClusterName, ClusterId>, StoreError> {
+    let called = called(session.connection, joining).await?;
+    let changes = changes(joining, &called);
+    for former in changes.leave {
+        hide(session, former).await?;
+    }
+    for cluster in changes.come_back {
+        show(session, cluster, cluster).await?;
+    }
+    for (owner, clusters) in changes.claim {
+        claim(session, owner, clusters).await?;
+    }
+    Ok(changes.joined)
+}
+
+/// What becomes of clusters that are known. Each list is in the order of their numbers.
+#[derive(Debug, Default)]
+struct Changes<'a> {
+    leave: BTreeSet<i64>,
+    come_back: BTreeSet<i64>,
+    /// Under who looks after them from now on.
+    claim: BTreeMap<&'a str, BTreeSet<i64>>,
+    joined: HashMap<&'a ClusterName, ClusterId>,
+}
+
+fn changes<'a>(joining: &[Joining<'a>], called: &HashMap<String, Vec<OwnedRow>>) -> Changes<'a> {
+    let mut changes = Changes::default();
+    for one in joining {
+        let called = called.get(one.name.as_str()).into_iter().flatten();
+        let (same, former): (Vec<_>, Vec<_>) =
+            called.partition(|row| row.cluster.incarnation == one.incarnation);
+        let former = former.iter().filter(|row| row.cluster.active);
+        changes.leave.extend(former.map(|row| row.cluster.id));
+        let active = same.iter().find(|row| row.cluster.active);
+        let left = || same.iter().rfind(|row| row.cluster.has_left);
+        let Some(own) = active.or_else(left) else {
+            continue;
+        };
+        let id = own.cluster.id;
+        if !own.cluster.active {
+            changes.come_back.insert(id);
+        }
+        if own.owner != one.owner {
+            changes.claim.entry(one.owner).or_default().insert(id);
+        }
+        changes.joined.insert(one.name, ClusterId(id));
+    }
+    changes
+}
+
+/// Every cluster of these names, in the order in which they joined.
+async fn called(
+    connection: &mut dyn Connection,
+    joining: &[Joining<'_>],
+) -> Result<HashMap<String, Vec<OwnedRow>>, StoreError> {
+    let names = Vec::from_iter(joining.iter().map(|one| one.name.as_str()));
+    let dialect = connection.dialect();
+    let mut called: HashMap<String, Vec<OwnedRow>> = HashMap::with_capacity(names.len());
+    for part in names.chunks(dialect.most_values()) {
+        let statement = catalog::clusters_of_names(dialect, part);
+        for row in rows(connection, statement, catalog::decode_owned).await? {
+            let name = row.cluster.name.clone();
+            called.entry(name).or_default().push(row);
+        }
+    }
+    for rows in called.values_mut() {
+        rows.sort_unstable_by_key(|row| row.cluster.id);
+    }
+    Ok(called)
+}
+
+/// Notes who looks after the clusters.
+async fn claim(
+    session: &mut Session<'_>,
+    owner: &str,
+    clusters: BTreeSet<i64>,
+) -> Result<(), StoreError> {
+    let clusters = Vec::from_iter(clusters);
+    for part in clusters.chunks(session.dialect.most_values()) {
+        let statement = catalog::claim_clusters(session.dialect, owner, part);
+        session.connection.execute(statement).await?;
+    }
+    Ok(())
+}
