@@ -12,7 +12,7 @@ use crate::write::Portions;
 pub struct Options {
     /// Connections that search.
     pub readers: u32,
-    /// Connections for what takes a moment: what there is, the head, one object. Two at least, for with a server streams compare over all but one of them.
+    /// Connections for what takes a moment: what there is, the head, one object. Two at least, for with a server streams compare over half of them.
     pub short_readers: u32,
     /// Orders that may wait for the writer; when it is full, writers wait.
     pub queue: usize,
@@ -52,7 +52,7 @@ impl Options {
     pub const FEWEST_CONNECTIONS: u32 = 4;
 
     /// With so many connections, or the fewest. One writes. Of the others a third, up to eight, is for what takes a moment: with a server that is not near one of them
-    /// serves a hundred requests a second, and nobody asks for more than twice eight at a time.
+    /// serves a hundred requests a second, and a search API has no more than sixteen at work.
     #[must_use]
     pub fn with_connections(self, connections: u32) -> Self {
         let reading = connections.max(Self::FEWEST_CONNECTIONS) - 1;

@@ -187,22 +187,35 @@ pub(crate) fn told(err: &StoreError) -> StoreError {
             reason: reason.clone(),
         },
         StoreError::Broken { reason } => broken(reason),
+        StoreError::Unsupported { what } => StoreError::Unsupported { what: what.clone() },
         StoreError::Denied { what, source } => StoreError::Denied {
             what: what.clone(),
-            source: source.to_string().into(),
+            source: chain(&**source).into(),
         },
-        passing => {
-            let cause = passing.source();
-            let cause = cause.map_or_else(|| passing.to_string(), ToString::to_string);
+        StoreError::Unavailable { reason, source } => {
+            let cause = chain(&**source);
             StoreError::Unavailable {
-                reason: "what was done for several did not succeed".into(),
-                source: match passing.is_told() {
+                reason: reason.clone(),
+                source: match err.is_told() {
                     true => Box::new(Outage::new(cause)),
                     false => cause.into(),
                 },
             }
         }
+        refused => StoreError::Unavailable {
+            reason: "what was done for several did not succeed".into(),
+            source: refused.to_string().into(),
+        },
     }
+}
+
+/// An error and what caused it.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| (*error).source());
+    let mut said: Vec<String> = causes.map(ToString::to_string).collect();
+    // Some drivers end what they say with their cause.
+    said.dedup_by(|cause, error| error.ends_with(&*cause));
+    said.join(": ")
 }
 
 #[cfg(test)]
@@ -229,5 +242,29 @@ mod tests {
         assert!(is_short_collision(&of(Class::Collision)));
         assert!(is_too_much(&too_much(9)) && !is_collision(&too_much(9)));
         assert!(!is_too_much(&of(Class::Passing)));
+    }
+
+    #[test]
+    fn what_others_are_told_has_its_words_and_is_of_its_kind() {
+        let collided = told(&classified(
+            "a read",
+            sqlx::Error::PoolTimedOut,
+            Class::Collision,
+        ));
+        assert!(collided.is_transient() && !is_collision(&collided));
+        assert!(collided.to_string().contains("a read gave way"));
+        let cause = collided.source().expect("a cause").to_string();
+        assert!(
+            cause.starts_with("another transaction was in the way: "),
+            "{cause}"
+        );
+        let what = "say prepared=off".to_owned();
+        let unsupported = told(&StoreError::Unsupported { what });
+        assert!(!unsupported.is_transient() && unsupported.to_string().contains("prepared=off"));
+        let known = told(&StoreError::Unavailable {
+            reason: "it is away".to_owned(),
+            source: Box::new(Outage::new("no route")),
+        });
+        assert!(known.is_told() && told(&broken("no")).to_string().ends_with("no"));
     }
 }

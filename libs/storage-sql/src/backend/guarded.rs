@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-use super::error::{is_collision, is_crowd};
+use super::error::{chain, is_collision, is_crowd};
 use super::gate::{Entry, Gate};
 use super::{Connection, Database, Disk, Lane, RowSink, SharedDatabase, Transaction};
 use crate::sql::dialect::Dialect;
@@ -102,8 +102,9 @@ impl GuardedDatabase {
     fn try_reading(&self, attempt: Attempt) {
         let inner = Arc::clone(&self.inner);
         self.tries.spawn(async move {
-            match inner.read(Lane::Short).await {
-                Ok(transaction) => {
+            // As whoever reads begins.
+            match inner.read_at_head(Lane::Short).await {
+                Ok((transaction, _)) => {
                     attempt.worked();
                     // Whatever becomes of it, it was begun.
                     let _ = transaction.rollback().await;
@@ -366,15 +367,6 @@ impl Drop for Attempt {
             self.watch.gate().undecided();
         }
     }
-}
-
-/// An error and what caused it.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let mut said: Vec<String> = causes.map(ToString::to_string).collect();
-    // Some drivers end what they say with their cause.
-    said.dedup_by(|cause, error| error.ends_with(&*cause));
-    said.join(": ")
 }
 
 #[cfg(test)]

@@ -16,13 +16,12 @@ pub(crate) struct Lanes<C: Connect> {
 }
 
 impl<C: Connect> Lanes<C> {
-    /// How many connections there are is said to the process, and a server has other clients: streams compare on those for what takes a moment, but for one,
-    /// which is always for that alone.
+    /// How many connections there are is said to the process, and a server has other clients: streams compare on half of those for what takes a moment.
     pub(crate) fn new(options: &Options, reads: impl Fn() -> C, writes: C) -> Self {
         let short = Pool::new(reads(), options.short_readers);
         Self {
             writer: Pool::new(writes, 1),
-            upkeep: short.part(options.short_readers.saturating_sub(1)),
+            upkeep: short.part(options.short_readers / 2),
             short,
             searches: Pool::new(reads(), options.readers),
             whole: None,

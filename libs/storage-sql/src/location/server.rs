@@ -105,6 +105,13 @@ impl Default for Timeouts {
     }
 }
 
+impl Timeouts {
+    /// To wait for a table that another transaction has, for who reads: the server says that it is over before we would take it for away.
+    pub(crate) fn lock_of_reads(&self) -> Duration {
+        self.lock.min(self.connect * 3 / 4)
+    }
+}
+
 impl Engine {
     /// The name before `://`.
     #[must_use]

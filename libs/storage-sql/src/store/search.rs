@@ -23,11 +23,16 @@ use crate::sql::{select, stream};
 #[async_trait]
 impl Search for SqlStore {
     async fn catalog(&self) -> Result<Arc<Catalog>, StoreError> {
-        // Where it is known that the store does not answer, nobody waits for who found that out.
-        match self.availability().reads {
-            true => self.catalogs.read(self.read_catalog()).await,
-            false => self.read_catalog().await,
+        // Where it is known that the store does not answer nobody waits for who may not know yet.
+        let (catalog, transaction) = match self.availability().reads {
+            true => self.catalogs.read(self.read_catalog()).await?,
+            false => self.read_catalog().await.map(|(it, by)| (it, Some(by)))?,
+        };
+        if let Some(transaction) = transaction {
+            // It has said what there is.
+            let _ = transaction.rollback().await;
         }
+        Ok(catalog)
     }
 
     async fn head(&self) -> Result<Head, StoreError> {
@@ -240,12 +245,11 @@ struct Planned {
 }
 
 impl SqlStore {
-    async fn read_catalog(&self) -> Result<Arc<Catalog>, StoreError> {
+    /// The catalogue, and by what it was read.
+    async fn read_catalog(&self) -> Result<(Arc<Catalog>, Box<dyn Transaction>), StoreError> {
         once_more(|| async {
             let moment = self.moment(Lane::Short).await?;
-            let catalog = Arc::clone(&moment.snapshot.catalog);
-            moment.transaction.rollback().await?;
-            Ok(catalog)
+            Ok((Arc::clone(&moment.snapshot.catalog), moment.transaction))
         })
         .await
     }

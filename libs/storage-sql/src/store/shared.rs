@@ -1,14 +1,19 @@
 //! A reading that is made once for all who ask at the same time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use armadex_storage::StoreError;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use crate::backend::error::told;
 
+/// Longer than a reading takes. One that takes longer may wait for an answer that never comes, which is to be nobody's trouble but its own.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Whoever asks is given what a reading found that began after they asked: their own, or that of another who waited as well. So there is one reading at a time and one
-/// connection for it, however many ask, and nobody waits for more than two.
+/// connection for it, however many ask; and who is not given up by those before them waits for two.
 #[derive(Debug)]
 pub(super) struct Shared<T> {
     /// How many readings have begun.
@@ -31,34 +36,39 @@ impl<T: Clone> Shared<T> {
         }
     }
 
-    /// What there is, as of a moment after this was called. A reading whose caller goes away is made anew by the next who waits.
-    pub(super) async fn read(
+    /// What there is, as of a moment after this was called; to who made the reading with what is left to be done, for which nobody else waits. A reading whose
+    /// caller goes away is made anew by the next who waits, and beside it by who has waited for long.
+    pub(super) async fn read<R>(
         &self,
-        reading: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
+        reading: impl Future<Output = Result<(T, R), StoreError>>,
+    ) -> Result<(T, Option<R>), StoreError> {
         let before = self.begun.load(Ordering::SeqCst);
-        let mut last = self.last.lock().await;
+        let Ok(mut last) = timeout(PATIENCE, self.last.lock()).await else {
+            return reading.await.map(|(found, rest)| (found, Some(rest)));
+        };
         if let Some(ended) = last.as_ref().filter(|ended| ended.number > before) {
-            return ended.found.as_ref().map(T::clone).map_err(told);
+            let found = ended.found.as_ref().map(T::clone).map_err(told);
+            return found.map(|found| (found, None));
         }
         let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
         let found = reading.await;
-        let answer = found.as_ref().map(T::clone).map_err(told);
-        *last = Some(Ended { number, found });
-        answer
+        let others = found.as_ref().map(|(found, _)| found.clone());
+        *last = Some(Ended {
+            number,
+            found: others.map_err(told),
+        });
+        found.map(|(found, rest)| (found, Some(rest)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use futures::future::join_all;
     use futures::{FutureExt as _, poll};
     use tokio::sync::Semaphore;
 
     use super::*;
-    use crate::backend::error::{broken, closed};
+    use crate::backend::error::{broken, closed, collided, is_collision};
 
     /// Readings are numbered; each waits until it is let go.
     #[derive(Default)]
@@ -67,10 +77,10 @@ mod tests {
     }
 
     impl Numbers {
-        async fn next(&self, let_go: &Semaphore) -> Result<u64, StoreError> {
+        async fn next(&self, let_go: &Semaphore) -> Result<(u64, ()), StoreError> {
             let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
             let_go.acquire().await.map_err(|_| closed())?.forget();
-            Ok(number)
+            Ok((number, ()))
         }
     }
 
@@ -80,15 +90,17 @@ mod tests {
         let ask = || shared.read(numbers.next(&let_go));
         let mut first = std::pin::pin!(ask());
         assert!(poll!(&mut first).is_pending());
-        let mut later = std::pin::pin!(join_all((0..100).map(|_| ask())));
+        let mut later = std::pin::pin!(join_all((0..9).map(|_| ask())));
         assert!(poll!(&mut later).is_pending());
         let_go.add_permits(2);
         // What was read before they asked is nothing to them.
-        assert_eq!(first.await.unwrap(), 1);
-        let later = later.await.into_iter().map(Result::unwrap);
-        assert!(later.eq(std::iter::repeat_n(2, 100)));
+        assert_eq!(first.await.unwrap(), (1, Some(())));
+        let later = Vec::from_iter(later.await.into_iter().map(Result::unwrap));
+        assert!(later.iter().all(|(number, _)| *number == 2));
+        let rest = later.iter().filter(|(_, rest)| rest.is_some());
+        assert_eq!(rest.count(), 1, "who made the reading ends it");
         let_go.add_permits(1);
-        assert_eq!(ask().await.unwrap(), 3, "nobody asked with them");
+        assert_eq!(ask().await.unwrap().0, 3, "nobody asked with them");
     }
 
     #[tokio::test]
@@ -100,26 +112,39 @@ mod tests {
         assert!(poll!(&mut waits).is_pending());
         drop(gone);
         let_go.add_permits(1);
-        assert_eq!(waits.now_or_never().expect("its turn").unwrap(), 2);
+        let found = waits.now_or_never().expect("its turn").unwrap();
+        assert_eq!(found.0, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_waited_for_long_reads_beside() {
+        let (shared, never) = (Shared::new(), Semaphore::new(0));
+        let numbers = Numbers::default();
+        let mut hangs = std::pin::pin!(shared.read(numbers.next(&never)));
+        assert!(poll!(&mut hangs).is_pending());
+        let let_go = Semaphore::new(1);
+        let found = shared.read(numbers.next(&let_go)).await.unwrap();
+        assert_eq!(found, (2, Some(())));
+        assert!(poll!(&mut hangs).is_pending());
     }
 
     #[tokio::test]
-    async fn who_waits_together_fails_together() {
-        let shared = Arc::new(Shared::<u64>::new());
-        let let_go = Arc::new(Semaphore::new(0));
-        let fails = || {
-            let let_go = Arc::clone(&let_go);
+    async fn who_waits_together_fails_together_and_who_read_in_his_own_words() {
+        let (shared, let_go) = (Shared::<u64>::new(), Semaphore::new(0));
+        let fails = |why: fn() -> StoreError| {
+            let let_go = &let_go;
             async move {
                 let_go.acquire().await.map_err(|_| closed())?.forget();
-                Err(broken("no"))
+                Err::<(u64, ()), _>(why())
             }
         };
-        let mut first = std::pin::pin!(shared.read(fails()));
+        let mut first = std::pin::pin!(shared.read(fails(|| collided("it came and went"))));
         assert!(poll!(&mut first).is_pending());
-        let mut later = std::pin::pin!(join_all((0..3).map(|_| shared.read(fails()))));
+        let later = (0..3).map(|_| shared.read(fails(|| broken("no"))));
+        let mut later = std::pin::pin!(join_all(later));
         assert!(poll!(&mut later).is_pending());
         let_go.add_permits(2);
-        assert!(first.await.is_err());
+        assert!(first.await.is_err_and(|err| is_collision(&err)));
         for failed in later.now_or_never().expect("two readings") {
             assert!(matches!(failed, Err(StoreError::Broken { .. })));
         }

@@ -254,7 +254,11 @@ fn settings(server: &Server, purpose: Purpose) -> String {
     };
     let statement = statement.as_millis().max(1);
     // In whole seconds, at least one.
-    let lock = server.timeouts.lock.as_millis().div_ceil(1000).max(1);
+    let lock = match purpose {
+        Purpose::Read | Purpose::ReadWhole => u128::from(server.timeouts.lock_of_reads().as_secs()),
+        Purpose::Write | Purpose::Migrate => server.timeouts.lock.as_millis().div_ceil(1000),
+    };
+    let lock = lock.max(1);
     // Who waits for a table holds up all who come after him, also one that changes the schema.
     let mut text = format!(
         "SET SESSION sql_mode = '{MODE}', innodb_lock_wait_timeout = {lock}, lock_wait_timeout = {lock}"

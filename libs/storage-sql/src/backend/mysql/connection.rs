@@ -64,6 +64,7 @@ impl MysqlTransaction {
         limits: Limits,
     ) -> Result<(Self, Vec<MySqlRow>), StoreError> {
         let mut lent = pool.lend().await?;
+        let _running = Stopwatch::new("transaction.begin");
         let rows = match begin(&mut lent, text.clone(), limits).await {
             Err(err) if lent.was_idle() && is_lost(&err) => {
                 lent = pool.renew(lent).await?;

@@ -26,7 +26,8 @@ pub(super) struct Limits {
 impl Limits {
     pub(super) fn of(server: &Server) -> Self {
         Self {
-            begin: server.timeouts.connect,
+            // A lock is waited for in whole seconds.
+            begin: server.timeouts.connect.max(Duration::from_secs(2)),
             statement: server.timeouts.statement + GRACE,
             silence: server.timeouts.statement + GRACE,
             prepared: server.prepared,

@@ -52,7 +52,11 @@ pub(super) fn text(purpose: Purpose, limits: Limits, version: u32, forgets: bool
     let mut set = |name: &str, value: &dyn std::fmt::Display| {
         let _ = write!(text, "; SET LOCAL {name} = {value}");
     };
-    set("lock_timeout", &limits.lock.as_millis().max(1));
+    let lock = match purpose {
+        Purpose::Read => limits.lock_of_reads,
+        Purpose::Write | Purpose::Migrate => limits.lock,
+    };
+    set("lock_timeout", &lock.as_millis().max(1));
     set("idle_in_transaction_session_timeout", &SILENCE);
     if purpose == Purpose::Migrate {
         return text;
@@ -81,16 +85,18 @@ mod tests {
             statement: Duration::from_secs(30),
             silence: Duration::from_secs(35),
             lock: Duration::from_millis(1500),
+            lock_of_reads: Duration::from_millis(1200),
             prepared: true,
         };
         let old = text(Purpose::Read, limits, 130_000, false);
         assert!(old.starts_with(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL lock_timeout = 1500; "
+            "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL lock_timeout = 1200; "
         ));
         assert!(old.contains("; SET LOCAL statement_timeout = 30000; "));
         assert!(!old.contains("memoize"));
         let new = text(Purpose::Write, limits, 150_000, true);
-        assert!(new.starts_with("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL "));
+        let begun = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 1500; ";
+        assert!(new.starts_with(begun), "{new}");
         assert!(new.ends_with("; SET LOCAL enable_memoize = off; DISCARD PLANS"));
         let migration = text(Purpose::Migrate, limits, 150_000, false);
         assert!(!migration.contains("statement_timeout"));

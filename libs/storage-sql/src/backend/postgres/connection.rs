@@ -62,6 +62,7 @@ impl PostgresTransaction {
     ) -> Result<(Self, Vec<PgRow>), StoreError> {
         let opening = |err| classify("opening a transaction", err);
         let mut lent = pool.lend().await?;
+        let _running = Stopwatch::new("transaction.begin");
         let rows = match begin(&mut lent, purpose, limits, query).await {
             Err(err) if lent.was_idle() && is_lost(&err) => {
                 lent = pool.renew(lent).await?;

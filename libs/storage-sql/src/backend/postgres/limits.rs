@@ -17,6 +17,8 @@ pub(super) struct Limits {
     pub(super) begin: Duration,
     pub(super) statement: Duration,
     pub(super) lock: Duration,
+    /// The same, for who reads.
+    pub(super) lock_of_reads: Duration,
     /// Where the server has nothing to add up: between two rows of an answer, and at the end of a transaction.
     pub(super) silence: Duration,
     pub(super) prepared: bool,
@@ -28,6 +30,7 @@ impl Limits {
             begin: server.timeouts.connect,
             statement: server.timeouts.statement,
             lock: server.timeouts.lock,
+            lock_of_reads: server.timeouts.lock_of_reads(),
             silence: server.timeouts.statement + GRACE,
             prepared: server.prepared,
         }

@@ -8,6 +8,7 @@ use futures::future::join_all;
 
 use super::place::{Home, fixture_of, open};
 use super::proxy::Proxy;
+use crate::backend::error::is_collision;
 use crate::backend::{Lane, head_row, row};
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
@@ -76,6 +77,12 @@ async fn a_read_says_little_to_its_server() {
             // The beginning with the head, the row, its body, the end.
             assert!(!is_warm || (catalog, get) == (2, 4), "{catalog}, {get}");
         }
+        // Who made a reading ends it while the next one is made: over another connection, which costs a greeting once.
+        let read = || store.database.read(Lane::Short);
+        for begun in join_all([read(), read()]).await {
+            let ended = begun.expect("a transaction").rollback().await;
+            ended.expect("ended");
+        }
         let before = said();
         for catalog in join_all((0..32).map(|_| store.catalog())).await {
             catalog.expect("a catalogue");
@@ -102,5 +109,31 @@ async fn a_reading_begins_with_the_head_of_its_snapshot() {
         assert_eq!(head, seen);
         assert!(store.head().await.expect("a head").revision > head.revision);
         store.shutdown().await;
+    }
+}
+
+/// Whoever locks the head for long is in the way of each who reads, and of nobody else's connection: the database answers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_head_that_is_locked_is_no_outage() {
+    for place in Home::on_each_server() {
+        let (locks, unlocks) = match place.database.server().engine() {
+            Engine::Postgres => ("LOCK TABLE head IN ACCESS EXCLUSIVE MODE", None),
+            Engine::Mysql => ("LOCK TABLES head WRITE", Some("UNLOCK TABLES")),
+        };
+        let (store, other) = (place.store().await, place.store().await);
+        let mut locked = other.database.write().await.expect("a transaction");
+        let lock = Statement::fixed("test.lock", locks, []);
+        locked.execute(lock).await.expect("locked");
+        let refused = store.head().await.expect_err("it is locked");
+        assert!(is_collision(&refused), "{refused:?}");
+        assert_eq!(store.availability().outages, 0);
+        if let Some(unlocks) = unlocks {
+            let unlock = Statement::fixed("test.unlock", unlocks, []);
+            locked.execute(unlock).await.expect("unlocked");
+        }
+        locked.rollback().await.expect("ended");
+        store.head().await.expect("a head");
+        store.shutdown().await;
+        other.shutdown().await;
     }
 }

@@ -59,6 +59,24 @@ async fn a_check_whose_link_falls_silent_ends() {
     }
 }
 
+/// One that lay idle may be dead; a new one that breaks is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_that_is_cut_off_as_it_begins_is_made_over_a_new_connection_once() {
+    for place in Home::on_each_server() {
+        let proxy = Proxy::to(place.database.server()).await;
+        let store = open(&place.url_by(proxy.port())).await;
+        let cut = Cut::At("FROM head");
+        store.head().await.expect("a head");
+        proxy.cut_next(cut);
+        store.head().await.expect("over another connection");
+        assert!(proxy.has_cut());
+        proxy.cut_next(cut);
+        // That of searches has not been opened yet.
+        let refused = store.count(&all_pods()).await;
+        assert!(refused.is_err_and(|err| err.is_transient()));
+    }
+}
+
 /// Cuts the connection off once while a batch is written; `again` is how many changes the second try finds to make.
 async fn check(place: Home, cut: Cut, again: u64) {
     let proxy = Proxy::to(place.database.server()).await;

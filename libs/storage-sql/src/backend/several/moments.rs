@@ -14,24 +14,32 @@ use crate::store::SqlStore;
 #[tokio::test]
 async fn what_takes_a_moment_waits_behind_no_searches_and_no_sweeps_of_a_server() {
     for place in Home::on_each_server() {
-        let store = place.store().await;
-        wait_for_nobody(&store, &fixture_of(&store)).await;
-        store.shutdown().await;
+        for connections in [7, 13] {
+            let options = Options::default().with_connections(connections);
+            let store = place.store_with(&options).await;
+            let upkeep = options.short_readers / 2;
+            wait_for_nobody(&store, &fixture_of(&store), [options.readers, upkeep]).await;
+            store.shutdown().await;
+        }
     }
 }
 
-/// All connections that search are taken, and more want to compare than there are connections for that. In a runtime of one thread, where whoever came first stands
+/// So many connections that search are taken, and so many that compare, which are all; more want to compare. In a runtime of one thread, where whoever came first stands
 /// first in line.
-pub(crate) async fn wait_for_nobody(store: &Arc<SqlStore>, fixture: &Fixture) {
+pub(crate) async fn wait_for_nobody(
+    store: &Arc<SqlStore>,
+    fixture: &Fixture,
+    [searches, upkeep]: [u32; 2],
+) {
     let pods = fixture.pods_of("m").await;
     fixture.put(&pods, [object("ns", "a")]).await;
     let mut long = Vec::new();
-    for _ in 0..Options::default().readers {
-        let search = store.database.read(Lane::Search).await;
-        long.push(search.expect("a transaction"));
+    for (lane, connections) in [(Lane::Search, searches), (Lane::Upkeep, upkeep)] {
+        for _ in 0..connections {
+            let begun = store.database.read(lane).await;
+            long.push(begun.expect("a transaction"));
+        }
     }
-    let upkeep = store.database.read(Lane::Upkeep).await;
-    long.push(upkeep.expect("a transaction"));
     let sweeps = (0..4).map(|_| {
         let (sink, pods) = (Arc::clone(store), pods.clone());
         tokio::spawn(async move { sink.keys(pods.cluster, pods.stream.resource, None, 1).await })

@@ -33,7 +33,11 @@ impl Home {
     }
 
     pub(super) async fn store(&self) -> Arc<SqlStore> {
-        open(&self.database.patient_url()).await
+        self.store_with(&Options::default()).await
+    }
+
+    pub(super) async fn store_with(&self, options: &Options) -> Arc<SqlStore> {
+        open_with(&self.database.patient_url(), options).await
     }
 
     /// The same database by way of a port of this machine, each statement with its text.

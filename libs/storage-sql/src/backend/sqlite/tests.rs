@@ -474,7 +474,7 @@ fn parameters_of_every_kind_are_shown() {
 async fn what_takes_a_moment_never_waits_behind_searches_or_sweeps() {
     let place = Home::new();
     let store = open_store(&place).await;
-    moments::wait_for_nobody(&store, &fixture_of(&store)).await;
+    moments::wait_for_nobody(&store, &fixture_of(&store), [Options::default().readers, 1]).await;
 }
 
 fn pods_type() -> armadex_model::GroupVersionResource {
