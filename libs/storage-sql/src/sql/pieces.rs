@@ -4,7 +4,9 @@ use crate::sql::dialect::{Dialect, Many};
 
 /// The most values of a list that a reader makes, and that a statement has whose text grows with them.
 pub(crate) const MAX_LIST: usize = 512;
-/// The most rows of a statement whose text grows with them: 2,816 parameters at 11 columns, below every database's limit.
+/// The most rows of a statement whose text grows with them: 2,816 parameters at 11 columns, below every database's limit. With 1,024 a batch of 4,000 objects is
+/// some 45 statements for MariaDB instead of 90, which is no faster on one machine, and 40 MB more of its memory: 5 KB for each row of each text that it keeps
+/// prepared.
 const MAX_ROWS: usize = 256;
 /// Up to here a piece has the rows that there are: small writes are one statement, and their texts are few enough to stay prepared.
 const EXACT_ROWS: usize = 16;
