@@ -18,9 +18,13 @@ use crate::backend::hosts::Hosts;
 use crate::backend::pool::Connect;
 use crate::location::{Host, Server, TlsMode};
 
-/// Statement texts are few, see [`crate::sql::statement`]. A server keeps 16,382 of all its clients if nobody has said anything else, so there is room
-/// for eight processes with seven connections each.
-const STATEMENTS: usize = 256;
+/// Statements that stay prepared on the connection that writes. Each text is one, and those of many rows or values have one for each size, see
+/// [`crate::sql::pieces`]: batches of all sizes came to 250 where they were counted, and what comes and goes, is purged or mended has some 200. One that is not
+/// kept is prepared anew whenever it is needed, which takes the server longer than to run it.
+const STATEMENTS_THAT_WRITE: usize = 512;
+/// The same on each that reads. A server keeps 16,382 of all its clients if nobody has said anything else, so there is room for eight processes with seven of
+/// these each.
+const STATEMENTS_THAT_READ: usize = 192;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,16 @@ pub(super) enum Purpose {
     Write,
     /// A change of the schema may take as long as it takes.
     Migrate,
+}
+
+impl Purpose {
+    /// How many statements stay prepared.
+    fn statements(self) -> usize {
+        match self {
+            Self::Write => STATEMENTS_THAT_WRITE,
+            Self::Read | Self::ReadWhole | Self::Migrate => STATEMENTS_THAT_READ,
+        }
+    }
 }
 
 /// Opens connections for one purpose.
@@ -89,7 +103,7 @@ impl Connector {
                 TlsMode::Require => MySqlSslMode::Required,
                 TlsMode::VerifyFull => MySqlSslMode::VerifyIdentity,
             })
-            .statement_cache_capacity(STATEMENTS)
+            .statement_cache_capacity(self.purpose.statements())
             // What these would set, `settings` does.
             .pipes_as_concat(false)
             .no_engine_substitution(false)
@@ -286,6 +300,7 @@ fn settings(server: &Server, purpose: Purpose) -> String {
 mod tests {
     use super::*;
     use crate::location::Location;
+    use crate::options::Options;
 
     #[test]
     fn who_needs_encryption_for_the_password_is_told_how_to_say_so() {
@@ -294,6 +309,15 @@ mod tests {
         assert!(told.contains("say ssl-mode=require"), "{told}");
         let other = in_our_words(sqlx::Error::Configuration("no password".into()));
         assert!(other.to_string().contains("no password"));
+    }
+
+    #[test]
+    fn what_eight_processes_keep_prepared_has_room_on_a_server_of_which_nothing_is_said() {
+        let options = Options::default();
+        // One more is there while everything is read.
+        let read = options.readers + options.short_readers + 1;
+        let read = usize::try_from(read).expect("a few");
+        assert!(8 * (STATEMENTS_THAT_WRITE + read * STATEMENTS_THAT_READ) <= 16_382);
     }
 
     #[test]

@@ -326,6 +326,37 @@ async fn who_reads_everything_has_more_time_than_a_page() {
     database.close().await;
 }
 
+/// How many statements a connection closed of so many with texts of their own that it ran.
+async fn closed_of(connection: &mut dyn Connection, texts: usize) -> i64 {
+    for number in 0..texts {
+        let sql = format!("SELECT {number}").into();
+        let own = Statement {
+            name: "test",
+            sql,
+            params: vec![],
+        };
+        let found = rows(connection, own, |row| row.int(0)).await;
+        found.expect("a sound statement");
+    }
+    let status = statement("SHOW SESSION STATUS LIKE 'Com_stmt_close'");
+    let closed = rows(connection, status, |row| row.text(1)).await;
+    closed.expect("a status")[0].parse().expect("a number")
+}
+
+#[tokio::test]
+async fn who_writes_keeps_more_statements_prepared_than_who_reads() {
+    let Some(place) = Home::new() else { return };
+    let database = place.open().await.expect("a database");
+    let mut writing = database.write().await.expect("a transaction");
+    assert_eq!(closed_of(&mut *writing, 500).await, 0);
+    writing.rollback().await.expect("rolled back");
+    let mut reading = database.read(Lane::Search).await.expect("a snapshot");
+    assert_eq!(closed_of(&mut *reading, 180).await, 0);
+    assert!(closed_of(&mut *reading, 500).await > 0);
+    reading.rollback().await.expect("ended");
+    database.close().await;
+}
+
 /// The connection that there is goes on; one more is refused by what a server says of all, and of a user's.
 #[tokio::test]
 async fn a_user_with_a_connection_too_many_is_told_that_there_is_no_place() {
