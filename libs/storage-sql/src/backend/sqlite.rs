@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use armadex_storage::StoreError;
@@ -61,7 +61,7 @@ const UPKEEP_READERS: u32 = 1;
 /// A file and its connections.
 pub(crate) struct SqliteDatabase {
     path: PathBuf,
-    file: Identity,
+    file: OpenFile,
     writer: SqlitePool,
     short: SqlitePool,
     searches: SqlitePool,
@@ -78,14 +78,14 @@ impl SqliteDatabase {
     pub(crate) async fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
         create_private(path)?;
         // Before it is opened, so that whatever took its place since is seen to be another.
-        let file = Identity::of(path).map_err(|err| out_of_reach(path, err))?;
+        let file = OpenFile::of(path).map_err(|err| out_of_reach(path, err))?;
         let opening = connect(writer_options(path, options), 1);
         let opened = options.writer_runtime().spawn(opening).await;
         let writer = opened.map_err(|err| broken(err.to_string()))??;
         migrate(&writer).await?;
         file.check(path)?;
         let mark = MarkFile::open(path).map_err(|err| out_of_reach(path, err))?;
-        let marked = check_mark(&writer, path, &mark, file.inode).await?;
+        let marked = check_mark(&writer, path, &mark, file.identity.inode).await?;
         Ok(Self {
             short: connect_all(reader_options(path, options), options.short_readers).await?,
             searches: connect(reader_options(path, options), options.readers).await?,
@@ -165,19 +165,37 @@ impl Identity {
             inode: metadata.ino(),
         })
     }
+}
 
-    /// Whether the file at the path is still this one, which is open. A connection to one that was removed goes on as if nothing had happened, in a database
-    /// that nobody else sees. A microsecond.
-    fn check(self, path: &Path) -> Result<(), StoreError> {
-        let reason = match Self::of(path) {
-            Ok(file) if file == self => return Ok(()),
+/// The file that is open.
+struct OpenFile {
+    identity: Identity,
+    /// The log says that it is not at its path any more.
+    told: Once,
+}
+
+impl OpenFile {
+    fn of(path: &Path) -> std::io::Result<Self> {
+        Ok(Self {
+            identity: Identity::of(path)?,
+            told: Once::new(),
+        })
+    }
+
+    /// Whether the file at the path is still this one. A connection to one that was removed goes on as if nothing had happened, in a database that nobody else
+    /// sees. A microsecond.
+    fn check(&self, path: &Path) -> Result<(), StoreError> {
+        let reason = match Identity::of(path) {
+            Ok(file) if file == self.identity => return Ok(()),
             Ok(_) => "replaced",
             Err(err) if err.kind() == ErrorKind::NotFound => "removed",
             // What cannot be looked at has not been seen to be another.
             Err(_) => return Ok(()),
         };
         // Who searches is told, and needs not know where it is.
-        tracing::error!(path = %path.display(), "the store's file was {reason} while it was in use");
+        self.told.call_once(|| {
+            tracing::error!(path = %path.display(), "the store's file was {reason} while it was in use");
+        });
         Err(StoreError::Gone {
             reason: format!(
                 "the store is not available: its file was {reason} while it was in use"

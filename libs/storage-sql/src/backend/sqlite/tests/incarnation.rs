@@ -311,6 +311,21 @@ async fn a_store_that_is_closed_does_not_speak_for_another_that_writes() {
     assert!(mark.expect("a mark").trim_end().ends_with("closed"));
 }
 
+#[test]
+fn a_file_that_is_gone_is_told_of_once_and_refused_each_time() {
+    let place = Home::new();
+    std::fs::write(place.path(), "").expect("written");
+    let file = OpenFile::of(&place.path()).expect("a file");
+    file.check(&place.path()).expect("it is there");
+    assert!(!file.told.is_completed());
+    std::fs::remove_file(place.path()).expect("removed");
+    for _ in 0..2 {
+        let refused = file.check(&place.path());
+        refused.expect_err("it is gone");
+        assert!(file.told.is_completed());
+    }
+}
+
 /// Whoever has the file open sees the one that was there, for ever, and nobody sees what is written to it.
 #[tokio::test]
 async fn a_file_that_is_replaced_or_removed_in_use_ends_those_who_use_it() {
