@@ -1,17 +1,51 @@
-//! One attempt to connect with a server, of which nothing is known yet: it may say nothing, and it may be no database.
+//! Connecting with the first of a server's hosts that will do. Of none anything is known yet: it may say nothing, and it may be no database. Takes how to connect with
+//! one, gives what came of that.
 
 use std::io::{self, ErrorKind};
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use armadex_storage::StoreError;
 use futures::FutureExt as _;
 use tokio::time::timeout;
 
-use crate::location::Host;
+use super::error::{Class, broken, classified};
+use super::hosts::Hosts;
+use crate::location::{Host, Server};
+
+/// The first of the hosts that lets us write, or of replicas the next one that answers; each within the limit. The last one's error where none does, of the class
+/// that its database knows it to be.
+pub(super) async fn first_of<'a, T, F>(
+    server: &Server,
+    hosts: &'a Hosts,
+    class: fn(&sqlx::Error) -> Class,
+    connect: impl Fn(&'a Host) -> F,
+) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, sqlx::Error>>,
+{
+    let mut last = None;
+    for host in hosts.in_turn() {
+        match attempt(server.timeouts.connect, connect(host)).await {
+            Ok(connected) => return Ok(connected),
+            Err(err) => last = Some(err),
+        }
+    }
+    let Some(err) = last else {
+        return Err(broken(format!("{server} names no host")));
+    };
+    let class = match (class(&err), &err) {
+        (Class::Full, _) => Class::Full,
+        // While a server restarts, or its password is changed, it refuses much; none of that is a reason to end.
+        (_, sqlx::Error::Database(_)) => Class::Passing,
+        (other, _) => other,
+    };
+    Err(classified(&format!("connecting with {server}"), err, class))
+}
 
 /// Connects within a limit. The drivers read what a server says first without looking how much of it there is, and panic where it is too little: that is
 /// caught, for other tasks go on and a proxy that answered so may know better a moment later. What was made of the connection is dropped with the attempt.
-pub(super) async fn attempt<T>(
+async fn attempt<T>(
     limit: Duration,
     connecting: impl Future<Output = Result<T, sqlx::Error>>,
 ) -> Result<T, sqlx::Error> {

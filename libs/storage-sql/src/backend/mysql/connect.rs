@@ -9,11 +9,11 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, MySqlConnection, Row as _};
 use tokio::time::timeout;
 
-use super::error::{class, classify, number};
+use super::error::{class, number};
 use super::limits::WHOLE;
-use crate::backend::attempt::{attempt, takes_no_writes};
+use crate::backend::attempt::{first_of, takes_no_writes};
 use crate::backend::certificates;
-use crate::backend::error::{Class, broken, classified};
+use crate::backend::error::broken;
 use crate::backend::hosts::Hosts;
 use crate::backend::pool::Connect;
 use crate::location::{Host, Server, TlsMode};
@@ -77,7 +77,10 @@ impl Connector {
         let settings = AssertSqlSafe(settings(&self.server, self.purpose));
         sqlx::raw_sql(settings).execute(&mut connection).await?;
         set_where_known(&mut connection, WAIT_FOR_OTHER_NODES).await?;
-        Ok((connection, version))
+        match self.hosts.is_choice() && is_read_only(&mut connection).await? {
+            true => Err(takes_no_writes(host)),
+            false => Ok((connection, version)),
+        }
     }
 
     fn options(&self, host: &Host) -> Result<MySqlConnectOptions, sqlx::Error> {
@@ -147,35 +150,12 @@ fn in_our_words(err: sqlx::Error) -> sqlx::Error {
 impl Connect for Connector {
     type Connection = MySqlConnection;
 
-    /// The first of the hosts that lets us write, or of replicas the next one that answers; each within the limit.
     async fn connect(&self) -> Result<MySqlConnection, StoreError> {
-        let is_choice = self.hosts.is_choice();
-        let mut last = None;
-        for host in self.hosts.in_turn() {
-            let connecting = async {
-                let (mut connection, version) = self.connect_with(host).await?;
-                match is_choice && is_read_only(&mut connection).await? {
-                    true => Err(takes_no_writes(host)),
-                    false => Ok((connection, version)),
-                }
-            };
-            match attempt(self.server.timeouts.connect, connecting).await {
-                Ok((connection, version)) => {
-                    supported(&self.server, &version)?;
-                    return Ok(connection);
-                }
-                Err(err) => last = Some(err),
-            }
-        }
         let server = &self.server;
-        let doing = format!("connecting with {server}");
-        Err(match last {
-            Some(err) if class(&err) == Class::Full => classified(&doing, err, Class::Full),
-            // While a server restarts, or its password is changed, it refuses much; none of that is a reason to end.
-            Some(err @ sqlx::Error::Database(_)) => classified(&doing, err, Class::Passing),
-            Some(err) => classify(&doing, err),
-            None => broken(format!("{server} names no host")),
-        })
+        let connecting = |host| self.connect_with(host);
+        let (connection, version) = first_of(server, &self.hosts, class, connecting).await?;
+        supported(server, &version)?;
+        Ok(connection)
     }
 
     async fn close(&self, connection: MySqlConnection) {

@@ -10,10 +10,10 @@ use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 use tokio::time::timeout;
 
 use super::environment;
-use super::error::{class, classify};
-use crate::backend::attempt::{attempt, takes_no_writes};
+use super::error::class;
+use crate::backend::attempt::{first_of, takes_no_writes};
 use crate::backend::certificates;
-use crate::backend::error::{Class, broken, classified};
+use crate::backend::error::broken;
 use crate::backend::hosts::Hosts;
 use crate::backend::pool::Connect;
 use crate::location::{Host, Server, TlsMode};
@@ -66,7 +66,10 @@ impl Connector {
     }
 
     async fn connect_with(&self, host: &Host) -> Result<Connected, sqlx::Error> {
-        let connection = self.options(host)?.connect().await?;
+        let mut connection = self.options(host)?.connect().await?;
+        if self.hosts.is_choice() && is_read_only(&mut connection).await? {
+            return Err(takes_no_writes(host));
+        }
         Ok(Connected {
             // A server that does not tell is none of PostgreSQL's own, and is believed.
             version: connection.server_version_num().unwrap_or(OLDEST),
@@ -126,38 +129,15 @@ impl Connector {
 impl Connect for Connector {
     type Connection = Connected;
 
-    /// The first of the hosts that lets us write, or of replicas the next one that answers; each within the limit.
     async fn connect(&self) -> Result<Connected, StoreError> {
         let server = &self.server;
         environment::check(server, |name| {
             std::env::var_os(name).is_some_and(|value| !value.is_empty())
         })?;
-        let is_choice = self.hosts.is_choice();
-        let mut last = None;
-        for host in self.hosts.in_turn() {
-            let connecting = async {
-                let mut connected = self.connect_with(host).await?;
-                match is_choice && is_read_only(&mut connected.connection).await? {
-                    true => Err(takes_no_writes(host)),
-                    false => Ok(connected),
-                }
-            };
-            match attempt(server.timeouts.connect, connecting).await {
-                Ok(connected) => {
-                    supported(server, connected.version)?;
-                    return Ok(connected);
-                }
-                Err(err) => last = Some(err),
-            }
-        }
-        let doing = format!("connecting with {server}");
-        Err(match last {
-            Some(err) if class(&err) == Class::Full => classified(&doing, err, Class::Full),
-            // While a server restarts, or its password is changed, it refuses much; none of that is a reason to end.
-            Some(err @ sqlx::Error::Database(_)) => classified(&doing, err, Class::Passing),
-            Some(err) => classify(&doing, err),
-            None => broken(format!("{server} names no host")),
-        })
+        let connecting = |host| self.connect_with(host);
+        let connected = first_of(server, &self.hosts, class, connecting).await?;
+        supported(server, connected.version)?;
+        Ok(connected)
     }
 
     async fn close(&self, connected: Connected) {
