@@ -570,7 +570,7 @@ pub(crate) fn types_used_again(dialect: Dialect, limit: u32) -> Statement {
 }
 
 /// Types that none has since the revision `pruned` or an earlier one, or since an earlier one if they have a history. One whose history has ended may have
-/// some of it left up to where it ended, see [`history_ended`](super::history::history_ended).
+/// some of it left up to where it ended, see [`ended`](super::history::ended).
 pub(crate) fn types_unused_since(
     dialect: Dialect,
     (pruned, history): (i64, i64),

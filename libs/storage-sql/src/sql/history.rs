@@ -119,7 +119,7 @@ pub(crate) fn begin_at(revision: i64) -> Statement {
 
 /// What is noted of a type whose history has ended, when all up to this revision was pruned but for histories: that it has none, and up to where some of it may be
 /// left. One that never had any is as one whose history ended at 0.
-pub(crate) fn history_ended(pruned: i64) -> i64 {
+pub(crate) fn ended(pruned: i64) -> i64 {
     -1 - pruned
 }
 

@@ -1,4 +1,4 @@
-//! Adding a dictionary that was trained.
+//! Adding a dictionary that was trained, and removing those that are of no use any more.
 
 use armadex_storage::StoreError;
 
@@ -39,4 +39,13 @@ pub(crate) async fn learn(
     let added = dictionary::insert(number, lesson.objects, &lesson.bytes);
     connection.execute(added).await?;
     Ok(Some(number))
+}
+
+/// Removes dictionaries.
+pub(crate) async fn remove(session: &mut Session<'_>, numbers: &[i64]) -> Result<(), StoreError> {
+    for part in numbers.chunks(session.dialect.most_values()) {
+        let statement = dictionary::delete(session.dialect, part);
+        session.connection.execute(statement).await?;
+    }
+    Ok(())
 }

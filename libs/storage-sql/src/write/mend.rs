@@ -11,7 +11,7 @@ mod step;
 
 use armadex_storage::StoreError;
 
-use crate::sql::dictionary;
+use crate::write::dictionaries;
 use crate::write::session::Session;
 use rows::{begin_histories, count_anew, count_types, fence, mend_stream};
 
@@ -21,7 +21,7 @@ pub(crate) use step::{Mending, PlaceMending, Step};
 pub(crate) async fn mend(session: &mut Session<'_>, mending: &Mending) -> Result<Step, StoreError> {
     session.catalog.is_mended = true;
     match mending {
-        Mending::Dictionaries(numbers) => drop_dictionaries(session, numbers)
+        Mending::Dictionaries(numbers) => dictionaries::remove(session, numbers)
             .await
             .map(|()| Step::LAST),
         Mending::Place(place) => place::mend_place(session, place).await,
@@ -40,12 +40,4 @@ pub(crate) async fn mend(session: &mut Session<'_>, mending: &Mending) -> Result
         Mending::Log => log::begin_anew(session.connection).await,
         Mending::Orphans(orphans) => log::step(session, orphans).await,
     }
-}
-
-async fn drop_dictionaries(session: &mut Session<'_>, numbers: &[i64]) -> Result<(), StoreError> {
-    for part in numbers.chunks(session.dialect.most_values()) {
-        let statement = dictionary::delete(session.dialect, part);
-        session.connection.execute(statement).await?;
-    }
-    Ok(())
 }

@@ -54,7 +54,7 @@ pub(super) async fn settle(session: &mut Session<'_>, head: &HeadRow) -> Result<
         session.connection.execute(uncounted).await?;
     }
     note(session, head.pruned, &begin).await?;
-    note(session, history::history_ended(head.pruned), &end).await?;
+    note(session, history::ended(head.pruned), &end).await?;
     if !begin.is_empty() {
         // Who does not know of it would remove it.
         let serves = schema::serves_with_history(session.dialect);

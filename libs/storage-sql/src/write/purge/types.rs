@@ -7,14 +7,13 @@ use crate::backend::{Connection, head_row, rows};
 use crate::form::dictionaries::numbers_of;
 use crate::sql::head::Numbered;
 use crate::sql::statement::Statement;
-use crate::sql::{catalog, dictionary, unposted};
+use crate::sql::{catalog, unposted};
+use crate::write::dictionaries;
 use crate::write::numbers::take;
 use crate::write::session::Session;
 
 /// Types that one step drops.
 const MOST: u32 = 128;
-/// Of which the dictionaries, up to 16 of each, are dropped by one statement.
-const DICTIONARIES_OF: usize = 16;
 
 /// Drops types that none has, once no version that is kept names them; whether none is left for now. Their numbers are not given to others, so whoever still
 /// knows one finds nothing by it.
@@ -69,14 +68,9 @@ async fn drop_types(session: &mut Session<'_>, ids: &[i64]) -> Result<(), StoreE
             session.connection.execute(statement).await?;
         }
     }
-    for part in ids.chunks(DICTIONARIES_OF) {
-        let types = part
-            .iter()
-            .filter_map(|id| numbers_of(i32::try_from(*id).ok()?));
-        let numbers: Vec<i64> = types.flatten().collect();
-        let statement = dictionary::delete(session.dialect, &numbers);
-        session.connection.execute(statement).await?;
-    }
+    let of_type = |id: &i64| numbers_of(i32::try_from(*id).ok()?);
+    let numbers: Vec<i64> = ids.iter().filter_map(of_type).flatten().collect();
+    dictionaries::remove(session, &numbers).await?;
     session.catalog.dropped_types.extend(ids);
     Ok(())
 }
