@@ -69,10 +69,10 @@ const LOCK_ORDER: [&str; 10] = [
 #[cfg(test)]
 const PRUNE_ORDER: [&str; 7] = ["lease", "history", "milestone", "type", "ns", "ver", "head"];
 
-/// The tables in which a step of a purge notes what is past and locks rows of closed streams, in this order; it looks last for clusters whose time is over,
-/// and for types that none has.
+/// The tables in which a step of a purge notes what is past and locks rows of closed streams and of clusters that have left, in this order; it looks last for
+/// clusters whose time is over, of which it closes the streams, and for types that none has.
 #[cfg(test)]
-const PURGE_ORDER: [&str; 15] = [
+const PURGE_ORDER: [&str; 16] = [
     "lease",
     "milestone",
     "stream",
@@ -83,6 +83,7 @@ const PURGE_ORDER: [&str; 15] = [
     "ns",
     "gone",
     "cluster",
+    "health",
     "allocation",
     "type",
     "unposted",

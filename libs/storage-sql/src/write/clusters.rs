@@ -11,7 +11,7 @@ use armadex_storage::{
 
 use crate::backend::error::{broken, collided};
 use crate::backend::{Connection, row, rows};
-use crate::sql::catalog::{self, ClusterRow};
+use crate::sql::catalog::{self, ClusterRow, OwnerRow};
 use crate::sql::head::Numbered;
 use crate::sql::owner;
 use crate::sql::stream::{self, Fence, StreamRow};
@@ -405,28 +405,52 @@ pub(crate) async fn check_owners(
     }
 }
 
-/// Nobody else looks after these clusters, or did when they left, and nobody does before the transaction ends. One that is not there any more is nobody's.
+/// Nobody else looks after these clusters, or did when they left, and nobody does before the transaction ends. Those of which somebody tells are there, and do not
+/// leave before that; of those of which somebody only closes streams one that is not there any more is nobody's.
 pub(crate) async fn hold_owners(
     connection: &mut dyn Connection,
-    asked: &[(ClusterId, &str)],
+    telling: &[(ClusterId, &str)],
+    closing: &[(ClusterId, &str)],
 ) -> Result<(), StoreError> {
-    let clusters = BTreeSet::from_iter(asked.iter().map(|(cluster, _)| cluster.0));
+    let asked = || telling.iter().chain(closing);
+    let known = hold_clusters(connection, asked().map(|(cluster, _)| *cluster)).await?;
+    let has_left = |(cluster, _): &&(ClusterId, &str)| {
+        let known = known.get(&cluster.0);
+        known.is_none_or(|known| !known.active)
+    };
+    if let Some((cluster, _)) = telling.iter().find(has_left) {
+        return Err(left(*cluster));
+    }
+    let is_anothers = |(cluster, owner): &&(ClusterId, &str)| {
+        let known = known.get(&cluster.0);
+        known.is_some_and(|known| known.owner != *owner)
+    };
+    match asked().find(is_anothers) {
+        Some((cluster, _)) => Err(taken_over(*cluster)),
+        None => Ok(()),
+    }
+}
+
+/// Those of these that there are, which nobody else changes before the transaction ends.
+async fn hold_clusters(
+    connection: &mut dyn Connection,
+    clusters: impl Iterator<Item = ClusterId>,
+) -> Result<HashMap<i64, OwnerRow>, StoreError> {
+    let clusters = BTreeSet::from_iter(clusters.map(|cluster| cluster.0));
     let clusters = Vec::from_iter(clusters);
     let dialect = connection.dialect();
     let mut known = HashMap::with_capacity(clusters.len());
     for part in clusters.chunks(dialect.most_values()) {
         let statement = catalog::hold_owners(dialect, part);
         let found = rows(connection, statement, catalog::decode_owner).await?;
-        known.extend(found.into_iter().map(|row| (row.cluster, row.owner)));
+        known.extend(found.into_iter().map(|row| (row.cluster, row)));
     }
-    let is_anothers = |(cluster, owner): &&(ClusterId, &str)| {
-        let known = known.get(&cluster.0);
-        known.is_some_and(|known| known != owner)
-    };
-    match asked.iter().find(is_anothers) {
-        Some((cluster, _)) => Err(taken_over(*cluster)),
-        None => Ok(()),
-    }
+    Ok(known)
+}
+
+fn left(cluster: ClusterId) -> StoreError {
+    let what = format!("cluster {}", cluster.0);
+    StoreError::Left { what }
 }
 
 fn taken_over(cluster: ClusterId) -> StoreError {
@@ -450,10 +474,7 @@ pub(crate) async fn active(
         active.extend(found.map(|row| (row.cluster, row.owner)));
     }
     match asked.iter().find(|id| !active.contains_key(*id)) {
-        Some(gone) => {
-            let what = format!("cluster {gone}");
-            Err(StoreError::Left { what })
-        }
+        Some(gone) => Err(left(ClusterId(*gone))),
         None => Ok(active),
     }
 }

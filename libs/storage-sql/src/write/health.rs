@@ -53,7 +53,7 @@ pub(crate) async fn look<'a>(
     })
 }
 
-/// Records what is new. The caller holds the owners.
+/// Records what is new. The caller holds the owners, so that the clusters are there: what is said of one that is gone would be left behind.
 pub(crate) async fn record(session: &mut Session<'_>, news: &News<'_>) -> Result<(), StoreError> {
     let pieces = session
         .dialect

@@ -144,9 +144,10 @@ async fn purge_clusters(session: &mut Session<'_>, limit: u32) -> Result<(), Sto
             connection.execute(deleted).await?;
         }
         if ids.len() < left as usize {
-            connection.execute(catalog::delete_health(cluster)).await?;
             connection.execute(gone::note_cluster(cluster)).await?;
+            // Whoever says how it is has the cluster first as well.
             connection.execute(catalog::delete_cluster(cluster)).await?;
+            connection.execute(catalog::delete_health(cluster)).await?;
         }
         left -= u32::try_from(ids.len()).expect("at most the limit");
     }

@@ -446,9 +446,8 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
     let openings: Vec<&Opening> = work.iter().filter_map(Work::opening).collect();
     let said: Vec<Said<'_>> = work.iter().filter_map(Work::said).collect();
     let news = health::look(session.connection, &said).await?;
-    let closing = work.iter().filter_map(Work::closing);
-    let owners = Vec::from_iter(news.owners.iter().copied().chain(closing));
-    clusters::hold_owners(session.connection, &owners).await?;
+    let closing = Vec::from_iter(work.iter().filter_map(Work::closing));
+    clusters::hold_owners(session.connection, &news.owners, &closing).await?;
     let staged = stage(session, &batches).await?;
     if work.iter().any(|one| matches!(one, Work::Adopt(..))) {
         clusters::hold_up_openings(session).await?;
