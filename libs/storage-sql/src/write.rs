@@ -3,7 +3,8 @@
 //! SQLite has one writer, and nobody waits for a row. Where several processes write, two transactions that lock the same rows in different orders
 //! would wait for each other, so that the database ends one of them, which is then done anew. Batches, which are nearly all that is written,
 //! therefore lock in one order, whatever is in them: `LOCK_ORDER`, the head late, because every writer waits for it. The clusters whose owners have to stay
-//! until what they ask for is done come first, all at once and in the order of their numbers.
+//! until what they ask for is done come first, all at once and in the order of their numbers. Those are few, but they stay locked while all batches of the
+//! transaction are staged, and whoever takes one of them over meanwhile waits for that.
 //!
 //! A purge goes alone and in another order. It begins with the lease, for which no other process purges meanwhile. One step takes what is past, which nobody
 //! writes any more, and ends with the head: `PRUNE_ORDER`. Another takes what has left, `PURGE_ORDER`: it

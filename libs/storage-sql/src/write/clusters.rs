@@ -1,5 +1,5 @@
-//! Clusters and streams coming and going. Every function runs in a transaction of the writer and costs the same whatever the size of
-//! the fleet.
+//! Clusters and streams coming and going. Every function runs in a transaction of the writer. How many statements one takes goes by what it is asked for, not by
+//! the size of the fleet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use armadex_storage::{
 
 use crate::backend::error::{broken, collided};
 use crate::backend::{Connection, row, rows};
-use crate::sql::catalog::{self, ClusterRow, OwnerRow};
+use crate::sql::catalog::{self, ClusterRow, OwnedRow, OwnerRow};
 use crate::sql::head::Numbered;
 use crate::sql::owner;
 use crate::sql::stream::{self, Fence, StreamRow};
@@ -388,8 +388,29 @@ async fn called(
     connection: &mut dyn Connection,
     name: &ClusterName,
 ) -> Result<Vec<ClusterRow>, StoreError> {
-    let statement = catalog::clusters_called(name.as_str());
-    rows(connection, statement, catalog::decode_cluster).await
+    let mut called = of_names(connection, &[name.as_str()]).await?;
+    let called = called.remove(name.as_str()).unwrap_or_default();
+    Ok(called.into_iter().map(|row| row.cluster).collect())
+}
+
+/// Every cluster of each of these names, in the order in which they joined.
+pub(crate) async fn of_names(
+    connection: &mut dyn Connection,
+    names: &[&str],
+) -> Result<HashMap<String, Vec<OwnedRow>>, StoreError> {
+    let dialect = connection.dialect();
+    let mut called: HashMap<String, Vec<OwnedRow>> = HashMap::with_capacity(names.len());
+    for part in names.chunks(dialect.most_values()) {
+        let statement = catalog::clusters_of_names(dialect, part);
+        for row in rows(connection, statement, catalog::decode_owned).await? {
+            let name = row.cluster.name.clone();
+            called.entry(name).or_default().push(row);
+        }
+    }
+    for rows in called.values_mut() {
+        rows.sort_unstable_by_key(|row| row.cluster.id);
+    }
+    Ok(called)
 }
 
 /// All of these are there and have not left, and who asks is their owner.

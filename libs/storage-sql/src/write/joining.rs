@@ -1,14 +1,14 @@
 //! Clusters that join: each is found, or made, or shown again. All that join in one transaction are looked at together, and those that are new are made together.
+//! One that comes back, and one that leaves because another of its name joins, takes two statements more: that is seldom.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, StoreError};
 
-use crate::backend::{Connection, rows};
 use crate::sql::catalog::{self, NewCluster, OwnedRow};
 use crate::sql::head::Numbered;
-use crate::write::clusters::{hide, see, show};
+use crate::write::clusters::{hide, of_names, see, show};
 use crate::write::numbers::take;
 use crate::write::session::Session;
 
@@ -86,7 +86,8 @@ async fn join_again<'a>(
     session: &mut Session<'_>,
     joining: &[Joining<'a>],
 ) -> Result<HashMap<&'a ClusterName, ClusterId>, StoreError> {
-    let called = called(session.connection, joining).await?;
+    let names = Vec::from_iter(joining.iter().map(|one| one.name.as_str()));
+    let called = of_names(session.connection, &names).await?;
     let changes = changes(joining, &called);
     for former in changes.leave {
         hide(session, former).await?;
@@ -110,6 +111,8 @@ struct Changes<'a> {
     joined: HashMap<&'a ClusterName, ClusterId>,
 }
 
+/// Whether who looks after a cluster is written goes by a look that holds no row. Of two synchros that join one cluster at once one may find itself there and write
+/// nothing while the other's name is on its way; or both write, one after the other. Either way it ends as if one had come after the other.
 fn changes<'a>(joining: &[Joining<'a>], called: &HashMap<String, Vec<OwnedRow>>) -> Changes<'a> {
     let mut changes = Changes::default();
     for one in joining {
@@ -133,27 +136,6 @@ fn changes<'a>(joining: &[Joining<'a>], called: &HashMap<String, Vec<OwnedRow>>)
         changes.joined.insert(one.name, ClusterId(id));
     }
     changes
-}
-
-/// Every cluster of these names, in the order in which they joined.
-async fn called(
-    connection: &mut dyn Connection,
-    joining: &[Joining<'_>],
-) -> Result<HashMap<String, Vec<OwnedRow>>, StoreError> {
-    let names = Vec::from_iter(joining.iter().map(|one| one.name.as_str()));
-    let dialect = connection.dialect();
-    let mut called: HashMap<String, Vec<OwnedRow>> = HashMap::with_capacity(names.len());
-    for part in names.chunks(dialect.most_values()) {
-        let statement = catalog::clusters_of_names(dialect, part);
-        for row in rows(connection, statement, catalog::decode_owned).await? {
-            let name = row.cluster.name.clone();
-            called.entry(name).or_default().push(row);
-        }
-    }
-    for rows in called.values_mut() {
-        rows.sort_unstable_by_key(|row| row.cluster.id);
-    }
-    Ok(called)
 }
 
 /// Notes who looks after the clusters.
