@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use armadex_storage::{Search as _, StoreError};
+use armadex_control_plane::Outages;
+use armadex_storage::{Head, Search as _, StoreError};
 use armadex_storage_sql::SqlStore;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
 
 use crate::admin::{self, AdminFlags, Checks};
 use crate::background::Background;
@@ -110,10 +112,10 @@ impl Process {
 
     /// It is not ready while its store does not answer, and ends with it: a process whose writer failed looks sound and stores nothing.
     fn needs_its_store(&mut self) {
-        let store = Arc::clone(&self.store);
+        let (store, outages) = (Arc::clone(&self.store), Arc::<Outages>::default());
         self.checks.add("store", move || {
-            let store = Arc::clone(&store);
-            async move { store.head().await.map(drop).map_err(unready) }
+            let (store, outages) = (Arc::clone(&store), Arc::clone(&outages));
+            async move { ready(store.head().await, &outages) }
         });
         let (cancel, store) = (self.parts.cancel(), Arc::clone(&self.store));
         self.parts.start("store", async move {
@@ -128,22 +130,36 @@ impl Process {
     }
 }
 
+/// What the store's outages are called by.
+const STORE: &str = "store";
+
 /// Whoever reaches the port is told no more than that: what went wrong names the database and its user, and is for the log, unless the store has told it there.
-fn unready(error: StoreError) -> String {
+/// A probe comes every few seconds, and the same trouble is one line.
+fn ready(answered: Result<Head, StoreError>, outages: &Outages) -> Result<(), String> {
+    let Err(error) = answered else {
+        if outages.ends(STORE) {
+            info!("the store answers again, so this process is ready");
+        }
+        return Ok(());
+    };
     if !error.is_told() {
         let error = format!("{:#}", anyhow::Error::from(error));
-        tracing::warn!(
-            error,
-            "the store does not answer, so this process is not ready"
-        );
+        if outages.begins(STORE, &error) {
+            warn!(
+                error,
+                "the store does not answer, so this process is not ready"
+            );
+        }
     }
-    "the store is not available, the log says more".to_owned()
+    Err("the store is not available, the log says more".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use armadex_control_plane::testing::Log;
     use clap::Parser;
+
+    use super::*;
 
     #[derive(Debug, Parser)]
     struct Flags {
@@ -151,14 +167,41 @@ mod tests {
         admin: AdminFlags,
     }
 
-    #[test]
-    fn who_asks_whether_it_is_ready_is_not_told_where_the_store_is() {
-        let told = unready(StoreError::Unavailable {
+    fn away() -> Result<Head, StoreError> {
+        Err(StoreError::Unavailable {
             reason: "connecting with postgres://indexer@db.example.com:5432/fleet did not succeed"
                 .into(),
             source: "no route".into(),
-        });
+        })
+    }
+
+    #[test]
+    fn who_asks_whether_it_is_ready_is_not_told_where_the_store_is() {
+        let told = ready(away(), &Outages::default()).expect_err("it is away");
         assert_eq!(told, "the store is not available, the log says more");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_does_not_answer_is_a_line_of_the_log_and_not_one_for_each_probe() {
+        let (log, outages) = (Log::warnings_of("armadex::process"), Outages::default());
+        for _ in 0..3 {
+            ready(away(), &outages).expect_err("it is away");
+        }
+        assert_eq!(log.told().len(), 1);
+        let damaged = || {
+            Err(StoreError::Broken {
+                reason: "a table is missing".into(),
+            })
+        };
+        for _ in 0..3 {
+            ready(damaged(), &outages).expect_err("it is damaged");
+        }
+        assert_eq!(log.told().len(), 2, "that is news");
+        let head = Head {
+            revision: 1,
+            incarnation: "first".to_owned(),
+        };
+        ready(Ok(head), &outages).expect("it answers");
     }
 
     #[tokio::test]
