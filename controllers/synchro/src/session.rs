@@ -195,10 +195,12 @@ impl Session {
 
     /// Says that the member was not reached, unless that was said, maybe in other words, a moment ago.
     async fn unreached(&self, wanted: &Wanted, error: &Unreached, health: &mut Health) {
-        let words = error.to_string();
+        let (words, told) = (error.in_a_status(), error.to_string());
         let is_news = health.unreachable(&words).await;
-        if is_news && health.is_to_be_told(&words) {
-            warn!(cluster = %self.name, error = words, "the member cannot be reached, retrying");
+        // Of a store that fails in another way the status has the same words.
+        let is_news_to_the_log = is_news || words != told;
+        if is_news_to_the_log && health.is_to_be_told(&told) {
+            warn!(cluster = %self.name, error = told, "the member cannot be reached, retrying");
         }
         let server = wanted.member.server().to_string();
         self.board.update(|facts| {

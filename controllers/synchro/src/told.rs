@@ -10,3 +10,4 @@ pub(crate) mod outages;
 pub(crate) mod pace;
 pub(crate) mod report;
 pub(crate) mod status;
+pub(crate) mod store;

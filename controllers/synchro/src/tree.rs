@@ -333,7 +333,7 @@ impl Tree {
                 if let Some(words) = error.news(entrant) {
                     warn!(cluster = %self.name, error = words, "the cluster was not entered in the store, retrying; others that fail alike are not told of");
                 }
-                let running = Running::Failed(error.to_string());
+                let running = Running::Failed(error.in_a_status());
                 board.update(|facts| facts.running = running);
                 None
             }

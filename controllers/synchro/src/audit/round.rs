@@ -69,7 +69,11 @@ impl<'a> Round<'a> {
             let _ = timeout_at(soon, report.place().begins()).await;
         }
         match shared.sink.streams(*id).await {
-            Err(error) => self.fail(&streams, &format!("the store: {error}")),
+            Err(error) => {
+                let unread = Unproved::Store(error);
+                self.log(&unread);
+                self.fail(&streams, &unread.to_string());
+            }
             Ok(stored) => {
                 for (resource, report) in &streams {
                     let verdict = self.audit(resource, report, &stored).await;
@@ -166,7 +170,10 @@ impl<'a> Round<'a> {
                 Verdict::right(&found)
             }
             Ok(found) => self.mend(&subject, found).await,
-            Err(error) => Verdict::unproved(&error.to_string()),
+            Err(error) => {
+                self.log(&error);
+                Verdict::unproved(&error.to_string())
+            }
         }
     }
 
@@ -186,7 +193,10 @@ impl<'a> Round<'a> {
             };
             let again = match compared.await {
                 Ok(again) => again,
-                Err(error) => return Verdict::not_seen_mended(&all, &error),
+                Err(error) => {
+                    self.log(&error);
+                    return Verdict::not_seen_mended(&all, &error);
+                }
             };
             let remains = last.wrong.intersection(&again.wrong).copied().collect();
             audits.remains(gvr, &remains);
@@ -198,6 +208,16 @@ impl<'a> Round<'a> {
         }
         let left_out = subject.report.left_out();
         Verdict::wrong(&all.without(&left_out, &audits.hashes), &last)
+    }
+
+    /// What a status does not say of a store that fails.
+    fn log(&self, error: &Unproved) {
+        let AuditedCluster { shared, name, .. } = self.cluster;
+        if let Unproved::Store(error) = error
+            && let Some(words) = shared.store_fails(name.as_str(), error)
+        {
+            warn!(cluster = %name, error = words, "the store was not read for an audit; others that fail alike are not told of");
+        }
     }
 
     /// `report` is that of a type that is followed.

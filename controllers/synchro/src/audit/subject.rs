@@ -17,6 +17,7 @@ use crate::stream::Connected;
 use crate::stream::turns::{ClusterTurns, SHORT_PAGES, Turn};
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;
+use crate::told::store;
 
 /// Objects on a page, as in every list: a member reads them whole, however little of them it sends.
 const PAGE: u32 = 500;
@@ -53,14 +54,14 @@ struct Visit {
     took: Duration,
 }
 
-/// Why it could not be found out whether a copy is right.
+/// Why it could not be found out whether a copy is right, in words for everybody.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unproved {
     /// The member did not list.
     #[error("the member: {0}")]
     Member(#[source] MemberError),
     /// The store was not read.
-    #[error("the store: {0}")]
+    #[error("{}", store::in_a_status(.0))]
     Store(#[source] StoreError),
     /// Changes may still be on their way.
     #[error("the stream has not come to version {version} within {} s", ON_ITS_WAY.as_secs())]

@@ -10,6 +10,7 @@ use armadex_storage::{ClusterId, Sink, StoreError};
 
 use crate::session::discoveries::{ClusterDiscovery, Held};
 use crate::session::reaching::Asked;
+use crate::told::store;
 
 /// A member that answers.
 pub(super) struct Reached {
@@ -43,6 +44,14 @@ pub(super) enum Unreached {
 const HEALTH_CHECK: &str = "health check";
 
 impl Unreached {
+    /// In words for everybody.
+    pub(super) fn in_a_status(&self) -> String {
+        match self {
+            Self::Member { .. } => self.to_string(),
+            Self::Store(error) => store::in_a_status(error),
+        }
+    }
+
     /// It is the member that does not answer, and not the store.
     pub(super) fn is_of_member(&self) -> bool {
         matches!(self, Self::Member { .. })

@@ -678,7 +678,8 @@ async fn a_store_that_is_away_gets_the_same_batch_when_it_is_back() {
         .with(|stored| stored.faults.extend([away(), away(), away()]));
     let act = scene.run();
     let message = act.says(ResourceSyncStatus::Stop).await;
-    assert!(message.contains("it is being restarted"), "{message}");
+    let words = "the store is not available, the log of the synchro says more";
+    assert_eq!(message, words);
     scene.comes_to(&["n/a@1"], "Live@10").await;
     act.says(ResourceSyncStatus::Syncing).await;
     assert_eq!(scene.member.requests()[..1], ["list"]);

@@ -16,6 +16,7 @@ use crate::config::Shared;
 use crate::stream::objects::{ClusterObjects, Stored, Type};
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;
+use crate::told::store;
 
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const LAST_RETRY: Duration = Duration::from_secs(15);
@@ -224,7 +225,7 @@ impl Writer {
         if !error.is_told() && self.shared.store_outages.begins(&self.what, &words) {
             warn!(stream = %self.what, error = words, "the store failed, retrying; other streams that it fails alike are not told of");
         }
-        self.report.store_fails(words);
+        self.report.store_fails(store::in_a_status(error));
         let wait = backoff.next(rand::random());
         tokio::select! {
             () = self.cancel.cancelled() => Err(Halt::Cancelled),

@@ -12,6 +12,7 @@ use armadex_storage::{ClusterId, StoreError};
 use kube::{Client, ResourceExt};
 
 use crate::config::Shared;
+use crate::told::store;
 
 /// Whose entry it is.
 pub(super) struct Entrant<'a> {
@@ -44,6 +45,14 @@ pub(super) enum Unentered {
 }
 
 impl Unentered {
+    /// In words for everybody.
+    pub(super) fn in_a_status(&self) -> String {
+        match self {
+            Self::Store(error) => store::in_a_status(error),
+            Self::Refused(words) => words.clone(),
+        }
+    }
+
     /// What the log has to say of it, if it is news.
     pub(super) fn news(&self, entrant: &Entrant<'_>) -> Option<String> {
         let Entrant { shared, name, .. } = entrant;

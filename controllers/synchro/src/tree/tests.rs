@@ -400,7 +400,8 @@ async fn what_the_store_failed_with_once_is_not_said_of_a_cluster_that_is_refuse
     stage.breaking.refuse("join", 2);
     let mut fleet = synchro(&stage, &host);
     stage.relist(&mut fleet, [write(&host, "mine", &spec(&thief))]);
-    comes_to_say(&host, "mine", "SynchroRunning", "InitialFailed: ").await;
+    let words = "InitialFailed: the store is not available, the log";
+    comes_to_say(&host, "mine", "SynchroRunning", words).await;
     comes_to_say(&host, "mine", "SynchroRunning", "CredentialNotBound: ").await;
     fleet.shutdown().await;
 }

@@ -97,6 +97,17 @@ fn a_member_hangs_where_it_was_waited_for_in_vain_and_nobody_else_does() {
     }
 }
 
+#[test]
+fn what_fails_in_the_store_is_for_the_log_and_what_fails_at_the_member_for_its_status() {
+    let of_store = Unreached::Store(unavailable());
+    assert!(of_store.to_string().contains("the disk is full"));
+    assert!(!of_store.in_a_status().contains("disk"));
+    let what = HEALTH_CHECK;
+    let source = MemberError::GaveWay { phase: "answer" };
+    let of_member = Unreached::Member { what, source };
+    assert_eq!(of_member.in_a_status(), of_member.to_string());
+}
+
 #[tokio::test]
 async fn a_cluster_that_left_is_told_apart_from_a_member_that_fails() {
     let stage = Stage::new().await;

@@ -11,7 +11,7 @@ use crate::audit::{AuditedCluster, Auditor, Audits};
 use crate::session::plan::Missing;
 use crate::stream::objects::ClusterObjects;
 use crate::stream::turns::ClusterTurns;
-use crate::testing::named;
+use crate::testing::{named, warnings};
 use crate::told::board::Board;
 use crate::told::metrics::Counter;
 
@@ -439,8 +439,13 @@ async fn what_was_not_compared_is_not_proved() {
     assert_eq!(counts(&audit), [0, 0, 0, 0, 1]);
     assert_eq!(audit.message, "pods: not compared: it is not followed now");
     stage.sink.with(|stored| stored.unreadable = true);
+    let log = warnings();
     let audit = stage.audit(&act, "unreadable").await;
-    assert!(audit.message.starts_with("the store: "), "{audit:?}");
+    let words = "the store is not available, the log of the synchro says more";
+    assert_eq!(audit.message, words);
+    let why = "the store was not read for an audit";
+    assert!(log.told().iter().any(|line| line.starts_with(why)));
+    drop(log);
     stage.sink.with(|stored| stored.unreadable = false);
 
     let closed = stage
