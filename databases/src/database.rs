@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow};
 use rand::Rng;
 
 use crate::address::Address;
+use crate::client::administer;
 use crate::engine::Engine;
 use crate::not_run::{do_without, none_here};
 use crate::products;
@@ -21,6 +22,13 @@ enum Source {
     Given(Address),
     /// None, and why.
     None(String),
+}
+
+/// What was made on the server beside a database, undone with this value.
+#[derive(Debug)]
+pub struct Beside {
+    admin: Address,
+    undo: String,
 }
 
 /// An empty database, dropped with this value.
@@ -75,6 +83,13 @@ impl Database {
         format!("{url}{separator}{parameter}=60s")
     }
 
+    /// Makes something on its server that does not go with it, as a user or another database: it goes by this statement with what is given.
+    pub fn make_beside(&self, make: &str, undo: String) -> Result<Beside> {
+        administer(&self.admin, make)?;
+        let admin = self.admin.clone();
+        Ok(Beside { admin, undo })
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -85,6 +100,13 @@ impl Database {
     #[must_use]
     pub fn server(&self) -> &Address {
         &self.admin
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // As with a database.
+        let _ = administer(&self.admin, &self.undo);
     }
 }
 

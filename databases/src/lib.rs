@@ -24,7 +24,7 @@ mod setup;
 
 pub use address::Address;
 pub use client::administer;
-pub use database::Database;
+pub use database::{Beside, Database};
 pub use engine::Engine;
 pub use galera::Galera;
 pub use not_run::tell_at_the_end;

@@ -369,7 +369,8 @@ async fn a_user_with_a_connection_too_many_is_told_that_there_is_no_place() {
         "CREATE USER '{user}'@'%' IDENTIFIED BY 'one' WITH MAX_USER_CONNECTIONS 1; GRANT SELECT ON {}.* TO '{user}'@'%'",
         database.name()
     );
-    armadex_databases::administer(admin, &make).expect("a user");
+    let made = database.make_beside(&make, format!("DROP USER '{user}'@'%'"));
+    let _user = made.expect("a user");
     let other = format!("{}:{}@", admin.user(), admin.password());
     let url = database.patient_url();
     let url = url.replacen(&other, &format!("{user}:one@"), 1);
@@ -379,8 +380,6 @@ async fn a_user_with_a_connection_too_many_is_told_that_there_is_no_place() {
     let refused = refused.expect_err("one too many");
     assert!(is_full(&refused) && refused.is_transient(), "{refused:?}");
     connector.close(first).await;
-    let drop = format!("DROP USER '{user}'@'%'");
-    armadex_databases::administer(admin, &drop).expect("dropped");
 }
 
 /// Whoever asks for a table behind a change that waits for it waits as well.

@@ -333,7 +333,8 @@ async fn a_role_with_a_connection_too_many_is_told_that_there_is_no_place() {
     };
     let (admin, role) = (place.server(), format!("one_of_{}", place.name()));
     let make = format!("CREATE ROLE {role} LOGIN PASSWORD 'one' CONNECTION LIMIT 1");
-    armadex_databases::administer(admin, &make).expect("a role");
+    let made = place.make_beside(&make, format!("DROP ROLE {role}"));
+    let _role = made.expect("a role");
     let other = format!("{}:{}@", admin.user(), admin.password());
     let url = place
         .patient_url()
@@ -344,8 +345,6 @@ async fn a_role_with_a_connection_too_many_is_told_that_there_is_no_place() {
     let refused = refused.expect_err("one too many");
     assert!(is_full(&refused) && refused.is_transient(), "{refused:?}");
     connector.close(first).await;
-    let drop = format!("DROP ROLE {role}");
-    armadex_databases::administer(admin, &drop).expect("dropped");
 }
 
 #[tokio::test]
@@ -353,9 +352,10 @@ async fn a_database_of_another_encoding_is_refused_with_the_way_out() {
     let Some((place, _)) = place() else {
         return;
     };
-    let (admin, name) = (place.server(), format!("{}_latin1", place.name()));
+    let name = format!("{}_latin1", place.name());
     let make = format!("CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'");
-    armadex_databases::administer(admin, &make).expect("a database");
+    let made = place.make_beside(&make, format!("DROP DATABASE {name}"));
+    let _database = made.expect("a database");
     let url = place.patient_url().replacen(place.name(), &name, 1);
     let refused = open(&server(&url)).await.map(|_| ()).expect_err("no UTF-8");
     let refused = refused.to_string();
@@ -365,8 +365,6 @@ async fn a_database_of_another_encoding_is_refused_with_the_way_out() {
     ] {
         assert!(refused.contains(words), "{refused}");
     }
-    let drop = format!("DROP DATABASE {name}");
-    armadex_databases::administer(admin, &drop).expect("dropped");
 }
 
 /// More tries than there once were.
