@@ -31,7 +31,6 @@ use armadex_storage::StoreError;
 use async_trait::async_trait;
 
 use crate::sql::dialect::Dialect;
-use crate::sql::head::HeadRow;
 use crate::sql::statement::Statement;
 
 /// Takes one row at a time.
@@ -102,14 +101,16 @@ pub(crate) trait Database: Send + Sync {
     /// A snapshot to read from.
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError>;
 
-    /// The same, and the head as of it: with a server in one message, for whoever reads wants both, and each message takes the way there and back.
-    async fn read_at_head(
+    /// The same, begun with a query that has no parameters: with a server both are one message, and each message takes the way there and back.
+    async fn read_with(
         &self,
         lane: Lane,
-    ) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
+        first: Statement,
+        each: RowSink<'_>,
+    ) -> Result<Box<dyn Transaction>, StoreError> {
         let mut transaction = self.read(lane).await?;
-        let head = head_row::read(&mut *transaction).await?;
-        Ok((transaction, head))
+        transaction.fetch(first, each).await?;
+        Ok(transaction)
     }
 
     /// A transaction that may write; only the writer task asks for one.

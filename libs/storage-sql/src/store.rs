@@ -286,7 +286,7 @@ impl SqlStore {
         lane: Lane,
         seen: &Committed,
     ) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
-        let (transaction, head) = match self.database.read_at_head(lane).await {
+        let (transaction, head) = match head_row::begin(&*self.database, lane).await {
             Err(gone @ StoreError::Gone { .. }) => {
                 return Err(self.is_over(seen.clone(), gone).await);
             }

@@ -16,9 +16,9 @@ use tracing::{info, warn};
 
 use super::error::{chain, is_collision, is_crowd};
 use super::gate::{Entry, Gate};
-use super::{Connection, Database, Disk, Lane, RowSink, SharedDatabase, Transaction};
+use super::{Connection, Database, Disk, Lane, Row, RowSink, SharedDatabase, Transaction};
 use crate::sql::dialect::Dialect;
-use crate::sql::head::HeadRow;
+use crate::sql::head;
 use crate::sql::statement::Statement;
 
 /// A database and what is known of its trouble.
@@ -71,11 +71,11 @@ impl GuardedDatabase {
     }
 
     /// What a beginning of a reading comes to, unless it is known that it would fail.
-    async fn begun<T>(
+    async fn begun(
         &self,
         lane: Lane,
-        beginning: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
+        beginning: impl Future<Output = Result<Box<dyn Transaction>, StoreError>>,
+    ) -> Result<Box<dyn Transaction>, StoreError> {
         let (entry, attempt) = self.reads.enter();
         match entry {
             Entry::Refused => return Err(self.reads.refusal()),
@@ -103,8 +103,12 @@ impl GuardedDatabase {
         let inner = Arc::clone(&self.inner);
         self.tries.spawn(async move {
             // As whoever reads begins.
-            match inner.read_at_head(Lane::Short).await {
-                Ok((transaction, _)) => {
+            let mut seen = |_: &dyn Row| Ok(());
+            match inner
+                .read_with(Lane::Short, head::select(), &mut seen)
+                .await
+            {
+                Ok(transaction) => {
                     attempt.worked();
                     // Whatever becomes of it, it was begun.
                     let _ = transaction.rollback().await;
@@ -127,11 +131,14 @@ impl Database for GuardedDatabase {
         self.begun(lane, self.inner.read(lane)).await
     }
 
-    async fn read_at_head(
+    async fn read_with(
         &self,
         lane: Lane,
-    ) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
-        self.begun(lane, self.inner.read_at_head(lane)).await
+        first: Statement,
+        each: RowSink<'_>,
+    ) -> Result<Box<dyn Transaction>, StoreError> {
+        self.begun(lane, self.inner.read_with(lane, first, each))
+            .await
     }
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {

@@ -3,7 +3,7 @@
 use armadex_storage::StoreError;
 
 use super::error::broken;
-use super::{Connection, Row, row};
+use super::{Connection, Database, Lane, Row, Transaction, row};
 use crate::sql::head::{self, HeadRow};
 
 /// The head as of this transaction.
@@ -12,9 +12,19 @@ pub(crate) async fn read(connection: &mut dyn Connection) -> Result<HeadRow, Sto
     head.ok_or_else(missing)
 }
 
-/// The head in the answer to [`head::SELECT`].
-pub(super) fn answered(rows: &[impl Row]) -> Result<HeadRow, StoreError> {
-    head::decode(rows.first().ok_or_else(missing)?)
+/// A snapshot to read from, and the head as of it.
+pub(crate) async fn begin(
+    database: &dyn Database,
+    lane: Lane,
+) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
+    let mut found = None;
+    let mut note = |row: &dyn Row| {
+        found = Some(head::decode(row)?);
+        Ok(())
+    };
+    let begun = database.read_with(lane, head::select(), &mut note);
+    let transaction = begun.await?;
+    Ok((transaction, found.ok_or_else(missing)?))
 }
 
 fn missing() -> StoreError {

@@ -18,11 +18,11 @@ use async_trait::async_trait;
 use crate::backend::hosts::Hosts;
 use crate::backend::lanes::Lanes;
 use crate::backend::pool::Pool;
-use crate::backend::{Database, Lane, Transaction};
+use crate::backend::{Database, Lane, RowSink, Transaction};
 use crate::location::Server;
 use crate::options::Options;
 use crate::sql::dialect::Dialect;
-use crate::sql::head::HeadRow;
+use crate::sql::statement::Statement;
 use connect::{Connector, Purpose};
 use connection::MysqlTransaction;
 use limits::Limits;
@@ -83,13 +83,15 @@ impl Database for MysqlDatabase {
         Ok(Box::new(begun.await?))
     }
 
-    async fn read_at_head(
+    async fn read_with(
         &self,
         lane: Lane,
-    ) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
+        first: Statement,
+        each: RowSink<'_>,
+    ) -> Result<Box<dyn Transaction>, StoreError> {
         let (pool, limits) = self.lane(lane);
-        let (begun, head) = MysqlTransaction::begin_at_head(pool, limits).await?;
-        Ok((Box::new(begun), head))
+        let begun = MysqlTransaction::begin_with(pool, first, limits, each);
+        Ok(Box::new(begun.await?))
     }
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {

@@ -42,12 +42,12 @@ impl Numbered {
     }
 }
 
-/// The row, for [`decode`].
-pub(crate) const SELECT: &str =
-    "SELECT rev, pruned, catalog, floor, incarnation, serves, history FROM head WHERE id = 1";
-
 pub(crate) fn select() -> Statement {
-    Statement::fixed("head.select", SELECT, [])
+    Statement::fixed(
+        "head.select",
+        "SELECT rev, pruned, catalog, floor, incarnation, serves, history FROM head WHERE id = 1",
+        [],
+    )
 }
 
 /// Makes the row.

@@ -1,5 +1,6 @@
 //! Statements on a transaction of MySQL or MariaDB.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -18,9 +19,8 @@ use super::limits::Limits;
 use crate::backend::error::is_collision;
 use crate::backend::pool::{Lent, Pool};
 use crate::backend::stopwatch::Stopwatch;
-use crate::backend::{Connection, RowSink, Transaction, head_row};
+use crate::backend::{Connection, RowSink, Transaction};
 use crate::sql::dialect::Dialect;
-use crate::sql::head::{self, HeadRow};
 use crate::sql::statement::{Param, Statement};
 
 /// How one that reads begins: with its snapshot.
@@ -43,22 +43,25 @@ impl MysqlTransaction {
         how: &'static str,
         limits: Limits,
     ) -> Result<Self, StoreError> {
-        let begun = Self::begin_with(pool, how.into_sql_str(), limits).await?;
+        let begun = Self::begun(pool, how.into_sql_str(), limits).await?;
         Ok(begun.0)
     }
 
-    /// Begins one that reads, and asks for the head in the same message.
-    pub(super) async fn begin_at_head(
+    /// Begins one that reads, and asks the first query in the same message.
+    pub(super) async fn begin_with(
         pool: &Pool<Connector>,
+        first: Statement,
         limits: Limits,
-    ) -> Result<(Self, HeadRow), StoreError> {
-        let text = AssertSqlSafe(format!("{READ}; {}", head::SELECT));
-        let (transaction, rows) = Self::begin_with(pool, text.into_sql_str(), limits).await?;
-        Ok((transaction, head_row::answered(&rows)?))
+        each: RowSink<'_>,
+    ) -> Result<Self, StoreError> {
+        let both = safe(format!("{READ}; {}", first.sql).into());
+        let (transaction, rows) = Self::begun(pool, both, limits).await?;
+        rows.iter().try_for_each(|row| each(row))?;
+        Ok(transaction)
     }
 
     /// Begins one by a text; the rows that answer it. A connection that lay idle may be dead, which is nobody's trouble.
-    async fn begin_with(
+    async fn begun(
         pool: &Pool<Connector>,
         text: SqlStr,
         limits: Limits,
@@ -195,20 +198,23 @@ fn silence() -> sqlx::Error {
     sqlx::Error::Io(ErrorKind::TimedOut.into())
 }
 
-/// The text is safe because [`crate::sql::statement::Sql`] is the only maker of texts that are not constants. Texts are bound as bytes, as the
-/// columns have them.
+/// The text is safe because [`crate::sql::statement::Sql`] is the only maker of texts that are not constants.
+fn safe(text: Cow<'static, str>) -> SqlStr {
+    match text {
+        Cow::Borrowed(text) => text.into_sql_str(),
+        Cow::Owned(text) => AssertSqlSafe(text).into_sql_str(),
+    }
+}
+
+/// Texts are bound as bytes, as the columns have them.
 fn query(statement: Statement, prepared: bool) -> Query<'static, MySql, MySqlArguments> {
     let Statement {
         name: _,
         sql,
         params,
     } = statement;
-    let text = match sql {
-        std::borrow::Cow::Borrowed(text) => text.into_sql_str(),
-        std::borrow::Cow::Owned(text) => AssertSqlSafe(text).into_sql_str(),
-    };
     params.into_iter().fold(
-        sqlx::query(text).persistent(prepared),
+        sqlx::query(safe(sql)).persistent(prepared),
         |query, param| match param {
             Param::NoText => query.bind(None::<Vec<u8>>),
             Param::Int(value) => query.bind(value),

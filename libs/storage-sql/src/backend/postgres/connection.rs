@@ -19,9 +19,8 @@ use super::limits::{GRACE, Limits};
 use super::numbered::numbered;
 use crate::backend::pool::{Lent, Pool};
 use crate::backend::stopwatch::Stopwatch;
-use crate::backend::{Connection, RowSink, Transaction, head_row};
+use crate::backend::{Connection, RowSink, Transaction};
 use crate::sql::dialect::Dialect;
-use crate::sql::head::{self, HeadRow};
 use crate::sql::statement::{Param, Statement};
 
 /// An open transaction. Dropped, it takes its connection along, and the server rolls it back.
@@ -39,26 +38,29 @@ impl PostgresTransaction {
         purpose: Purpose,
         limits: Limits,
     ) -> Result<Self, StoreError> {
-        let begun = Self::begin_with(pool, purpose, limits, "").await?;
+        let begun = Self::begun(pool, purpose, limits, "").await?;
         Ok(begun.0)
     }
 
-    /// Begins one that reads, and asks for the head in the same message.
-    pub(super) async fn begin_at_head(
+    /// Begins one that reads, and asks the first query in the same message.
+    pub(super) async fn begin_with(
         pool: &Pool<Connector>,
+        first: Statement,
         limits: Limits,
-    ) -> Result<(Self, HeadRow), StoreError> {
-        let begun = Self::begin_with(pool, Purpose::Read, limits, head::SELECT).await?;
+        each: RowSink<'_>,
+    ) -> Result<Self, StoreError> {
+        let begun = Self::begun(pool, Purpose::Read, limits, &first.sql).await?;
         let (transaction, rows) = begun;
-        Ok((transaction, head_row::answered(&rows)?))
+        rows.iter().try_for_each(|row| each(row))?;
+        Ok(transaction)
     }
 
-    /// Begins one with a query, which is known when this crate is compiled; the rows that answer it.
-    async fn begin_with(
+    /// Begins one with a query; the rows that answer it.
+    async fn begun(
         pool: &Pool<Connector>,
         purpose: Purpose,
         limits: Limits,
-        query: &'static str,
+        query: &str,
     ) -> Result<(Self, Vec<PgRow>), StoreError> {
         let opening = |err| classify("opening a transaction", err);
         let mut lent = pool.lend().await?;
@@ -111,11 +113,11 @@ async fn begin(
     lent: &mut Lent<Connector>,
     purpose: Purpose,
     limits: Limits,
-    query: &'static str,
+    query: &str,
 ) -> Result<Vec<PgRow>, sqlx::Error> {
     let forgets = limits.prepared && lent.forgets_plans();
     let text = begin::text(purpose, limits, lent.version, forgets) + "; " + query;
-    // Numbers and constants, nothing that anybody typed.
+    // Numbers, constants and the text of a statement, nothing that anybody typed.
     let begun = sqlx::raw_sql(AssertSqlSafe(text)).fetch_all(&mut lent.connection);
     within(limits.begin, begun).await
 }

@@ -101,7 +101,7 @@ async fn a_reading_begins_with_the_head_of_its_snapshot() {
         let store = place.store().await;
         let fixture = fixture_of(&store);
         let pods = fixture.pods_of("m").await;
-        let begun = store.database.read_at_head(Lane::Search).await;
+        let begun = head_row::begin(&*store.database, Lane::Search).await;
         let (mut transaction, head) = begun.expect("a read");
         fixture.put(&pods, [object("ns", "a")]).await;
         let seen = head_row::read(&mut *transaction).await.expect("a head");
