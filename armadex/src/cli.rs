@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
-    all, apiserver, audit, controllers, crds, kubeconfig, migrate, store, synchro,
+    all, apiserver, audit, controllers, crds, kubeconfig, migrate, policy, store, synchro,
 };
 
 /// The index of an armada of Kubernetes clusters.
@@ -86,6 +86,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Check(store::check::Flags),
     Crds(crds::Flags),
+    Policy(policy::Flags),
     Kubeconfig(kubeconfig::Flags),
 }
 
@@ -100,7 +101,14 @@ mod tests {
     fn the_help_of_a_subcommand_says_what_its_flags_say() {
         let mut cli = Cli::command();
         cli.build();
-        for path in ["all", "migrate", "audit", "store check", "store copy"] {
+        for path in [
+            "all",
+            "migrate",
+            "audit",
+            "store check",
+            "store copy",
+            "policy render",
+        ] {
             let found = path
                 .split(' ')
                 .try_fold(&cli, |command, name| command.find_subcommand(name));

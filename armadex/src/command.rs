@@ -7,6 +7,7 @@ pub(crate) mod controllers;
 pub(crate) mod crds;
 pub(crate) mod kubeconfig;
 pub(crate) mod migrate;
+pub(crate) mod policy;
 pub(crate) mod store;
 pub(crate) mod synchro;
 
@@ -20,6 +21,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
         Command::Apiserver(flags) => apiserver::run(flags).await,
         Command::Synchro(flags) => synchro::run(flags).await,
         Command::Controllers(flags) => controllers::run(flags).await,
+        Command::Policy(flags) => policy::run(&flags),
         Command::Migrate(flags) => shutdown::unless_interrupted(migrate::run(flags)).await,
         Command::Audit(flags) => shutdown::unless_interrupted(audit::run(flags)).await,
         Command::Store(flags) => shutdown::unless_interrupted(store::run(flags)).await,

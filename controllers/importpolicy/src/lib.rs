@@ -20,4 +20,4 @@ mod validate;
 pub use controller::run;
 pub use looks::Looks;
 pub use plan::{Facts, Plan, Problem, plan};
-pub use validate::{Compiled, Invalid, validate, validate_namespaces};
+pub use validate::{Compiled, Invalid, refused_source, validate, validate_namespaces};

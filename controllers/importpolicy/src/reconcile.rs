@@ -19,6 +19,7 @@ use crate::{
     plan::{Facts, plan},
     sources::Sources,
     status::{Conclusion, Summary, status},
+    validate::refused_source,
     validate_namespaces,
 };
 
@@ -174,14 +175,6 @@ async fn known_source(
     let sources = sources.map_err(|refusal| invalid(refused_source(&refusal)))?;
     shared.interests.set(&name, sources.interests());
     Ok((resources, sources))
-}
-
-fn refused_source(refusal: &str) -> Invalid {
-    Invalid {
-        reason: PolicyValidatedReason::InvalidPolicy,
-        message: format!("source: {refusal}"),
-        may_pass: false,
-    }
 }
 
 /// A watch says when its trouble ends, but not when another version is served.

@@ -107,6 +107,11 @@ pub fn validate_namespaces(
     Ok(())
 }
 
+/// What it means for a policy that none of its source objects may be read, for this reason.
+pub fn refused_source(refusal: &str) -> Invalid {
+    invalid(Reason::InvalidPolicy, format!("source: {refusal}"))
+}
+
 /// Every template with the name of its field.
 fn templates(spec: &ClusterImportPolicySpec) -> impl Iterator<Item = (&str, &str)> {
     let references = spec.references.iter().map(|reference| {

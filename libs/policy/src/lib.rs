@@ -22,7 +22,7 @@ pub use gates::Gates;
 pub use ownership::{NOT_THERE_YET, controlled_by, controller_of, owned_by, owners_in_words};
 pub use paced::paced;
 pub use report::{Reporter, Said};
-pub use resolve::{Gvr, ResolveError, Served, resolve, wait_until_served};
+pub use resolve::{Gvr, ResolveError, Served, allowed_versions, resolve, wait_until_served};
 pub use retries::Retries;
 pub use run::{followed, watched};
 pub use secrets::SecretNamespaces;

@@ -147,16 +147,7 @@ pub async fn resolve(
     if served.is_empty() {
         return Err(ResolveError::NotServed(name));
     }
-    let allowed = allowed(&served, wanted);
-    if allowed.is_empty() {
-        let (served, wanted) = (served.join(", "), wanted.join(", "));
-        return Err(ResolveError::OtherVersions {
-            name,
-            served,
-            wanted,
-        });
-    }
-    for version in allowed {
+    for version in allowed_versions(group, resource, &served, wanted)? {
         let known = resources(client, group, &version)
             .await
             .map_err(unavailable)?;
@@ -206,10 +197,23 @@ fn chosen(group: &str, version: String, found: APIResource) -> Result<Served, Re
     })
 }
 
-/// The wanted ones among the served ones, in the server's order.
-fn allowed(served: &[String], wanted: &[String]) -> Vec<String> {
+/// The wanted versions of a resource among the served ones, in the server's order, or all of them if none is named. There is one.
+pub fn allowed_versions(
+    group: &str,
+    resource: &str,
+    served: &[String],
+    wanted: &[String],
+) -> Result<Vec<String>, ResolveError> {
     let is_wanted = |version: &&String| wanted.is_empty() || wanted.contains(version);
-    served.iter().filter(is_wanted).cloned().collect()
+    let allowed: Vec<String> = served.iter().filter(is_wanted).cloned().collect();
+    if allowed.is_empty() {
+        return Err(ResolveError::OtherVersions {
+            name: display_name(group, resource),
+            served: served.join(", "),
+            wanted: wanted.join(", "),
+        });
+    }
+    Ok(allowed)
 }
 
 /// Versions of a group, preferred one first; none if there is no such group.

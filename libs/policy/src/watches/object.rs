@@ -1,6 +1,7 @@
 //! What is watched and what was seen of it, as values.
 
 use armadex_crds::Sensitive;
+use kube::{ResourceExt, core::DynamicObject};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -80,6 +81,26 @@ pub struct Found {
     pub deleting: bool,
     /// The whole of it.
     pub object: Kept,
+}
+
+impl From<&DynamicObject> for ObjectName {
+    fn from(object: &DynamicObject) -> Self {
+        Self {
+            namespace: object.namespace().unwrap_or_default(),
+            name: object.name_any(),
+        }
+    }
+}
+
+impl From<DynamicObject> for Found {
+    fn from(mut object: DynamicObject) -> Self {
+        object.metadata.managed_fields = None;
+        Self {
+            name: ObjectName::from(&object),
+            deleting: object.metadata.deletion_timestamp.is_some(),
+            object: Kept::of(&object),
+        }
+    }
 }
 
 /// An object as its text: a Karmada Cluster with 150 kinds has 12 KB, as a tree 170, and is parsed as fast as that is copied. It may be a Secret.

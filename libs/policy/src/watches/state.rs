@@ -3,9 +3,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use kube::{ResourceExt, core::DynamicObject, runtime::watcher::Event};
+use kube::{core::DynamicObject, runtime::watcher::Event};
 
-use super::object::{Found, Kept, ObjectName};
+use super::object::{Found, ObjectName};
 use armadex_control_plane::Trouble;
 
 /// A watch that was listed and then fails is told after so many failures in a row: some seconds, and five minutes where each try is left without
@@ -128,19 +128,19 @@ impl State {
                 Touched::Nothing
             }
             Event::InitApply(object) => {
-                let found = self.known_or(found(object));
+                let found = self.known_or(object.into());
                 self.listing.insert(found.name.clone(), found);
                 Touched::Nothing
             }
             Event::InitDone => self.replace(),
             Event::Apply(object) => {
-                let found = found(object);
+                let found = Found::from(object);
                 let name = found.name.clone();
                 self.objects.insert(name.clone(), Arc::new(found));
                 Touched::These(vec![name])
             }
             Event::Delete(object) => {
-                let name = name_of(&object);
+                let name = ObjectName::from(&object);
                 self.objects.remove(&name);
                 Touched::These(vec![name])
             }
@@ -203,22 +203,6 @@ impl State {
             1..=MANY => Touched::These(touched),
             _ => Touched::Everything,
         }
-    }
-}
-
-fn name_of(object: &DynamicObject) -> ObjectName {
-    ObjectName {
-        namespace: object.namespace().unwrap_or_default(),
-        name: object.name_any(),
-    }
-}
-
-fn found(mut object: DynamicObject) -> Found {
-    object.metadata.managed_fields = None;
-    Found {
-        name: name_of(&object),
-        deleting: object.metadata.deletion_timestamp.is_some(),
-        object: Kept::of(&object),
     }
 }
 

@@ -1,0 +1,31 @@
+//! `armadex policy`: what a ClusterImportPolicy makes of objects in files, without a control plane.
+
+mod excerpt;
+mod files;
+mod given;
+mod made;
+mod printed;
+mod refusal;
+mod render;
+
+use clap::{Args, Subcommand};
+
+/// Try a ClusterImportPolicy on objects in files, without a control plane.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Each is described by its flags.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Render(render::Flags),
+}
+
+/// Runs one of them to its end. Nothing is waited for but files.
+pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
+    match &flags.command {
+        Command::Render(flags) => render::run(flags),
+    }
+}

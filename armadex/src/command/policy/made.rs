@@ -1,0 +1,353 @@
+//! What policies make of objects: the controllers' own rules, one after the other, with files in the place of a control plane that has nothing yet.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use armadex_crds::conditions::{
+    LifecycleCondition, LifecycleReason, PolicyCondition, PolicyValidatedReason, ReconcilingReason,
+};
+use armadex_crds::{
+    ClusterImportPolicy, ClusterImportPolicySpec, LifecycleSource, PediaCluster,
+    PediaClusterLifecycle, PolicyReference, PolicySource, ResolvedReference, misfits,
+};
+use armadex_importpolicy::{Compiled, Invalid, Looks, Plan, refused_source};
+use armadex_lifecycle::{Lookup, Planned, Problem, Step, Stop};
+use armadex_policy::{Found, Gvr, ObjectName, ResolveError, SecretNamespaces, Served};
+use kube::{CustomResourceExt as _, Resource as _, ResourceExt as _};
+use serde_json::Value;
+
+use super::excerpt::excerpt;
+use super::files::{Document, File};
+use super::given::{Given, in_words};
+use super::refusal::Refusal;
+
+const GIVE: &str = "give it with --from";
+
+/// A policy of a file.
+pub(super) struct Policy {
+    object: ClusterImportPolicy,
+    /// Where an API server would refuse it.
+    misfits: Vec<String>,
+    file: Arc<File>,
+}
+
+/// All that comes about, and all that does not.
+#[derive(Default)]
+pub(super) struct Outcome {
+    pub(super) made: Vec<Made>,
+    pub(super) refused: Vec<Refusal>,
+}
+
+/// What a policy makes of one source object.
+pub(super) struct Made {
+    pub(super) lifecycle: PediaClusterLifecycle,
+    /// None as long as something is in the way.
+    pub(super) cluster: Option<PediaCluster>,
+}
+
+/// What the controllers find out before they look at source objects.
+struct Ground {
+    compiled: Compiled,
+    source: Gvr,
+    /// Of the references, in their order.
+    versions: Vec<String>,
+}
+
+impl Policy {
+    /// Takes a document, unless it is something else.
+    pub(super) fn read(document: Document) -> anyhow::Result<Result<Self, Document>> {
+        let own = [
+            ClusterImportPolicy::api_version(&()),
+            ClusterImportPolicy::kind(&()),
+        ];
+        let (api_version, kind) = document.kind()?;
+        if [api_version, kind] != [&*own[0], &*own[1]] {
+            return Ok(Err(document));
+        }
+        let place = document.place();
+        let Document { file, value, .. } = document;
+        let misfits = misfits(&ClusterImportPolicy::crd(), &value);
+        let name = value.pointer("/metadata/name").and_then(Value::as_str);
+        let name = name.filter(|name| !name.is_empty());
+        let name = name
+            .with_context(|| format!("{place}: metadata.name is missing"))?
+            .to_owned();
+        let mut object = match misfits[..] {
+            [] => serde_json::from_value(value)
+                .with_context(|| format!("{place} is no ClusterImportPolicy"))?,
+            // There may be no policy in it at all.
+            _ => ClusterImportPolicy::new(&name, ClusterImportPolicySpec::default()),
+        };
+        // What it makes is told from what others make by this.
+        object.metadata.uid = Some(name);
+        Ok(Ok(Self {
+            object,
+            misfits,
+            file,
+        }))
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.object.name_any()
+    }
+
+    fn refusal(&self, subject: String, message: String) -> Refusal {
+        Refusal {
+            subject,
+            condition: None,
+            hint: None,
+            excerpt: excerpt(&self.object.spec, &self.file, &message),
+            message,
+        }
+    }
+
+    fn not_taken(&self) -> Refusal {
+        let misfits = self.misfits.join(", ");
+        let message = format!("an API server takes no such policy: {misfits}");
+        self.refusal(self.name(), message)
+    }
+
+    fn not_valid(&self, reason: PolicyValidatedReason, message: String) -> Refusal {
+        let condition = (PolicyCondition::Validated.as_str(), reason.into());
+        Refusal {
+            condition: Some(condition),
+            ..self.refusal(self.name(), message)
+        }
+    }
+
+    /// Of one of its source objects.
+    fn refusal_of(&self, source: &Gvr, object: &str, message: String) -> Refusal {
+        self.refusal(format!("{}: {source} {object}", self.name()), message)
+    }
+}
+
+/// What these policies make, the first ones first: a name belongs to whoever made it first.
+pub(super) fn make(policies: &[Policy], given: &Given, secrets: &SecretNamespaces) -> Outcome {
+    let (mut outcome, mut lifecycles) = (Outcome::default(), Vec::new());
+    for policy in policies {
+        let making = Making {
+            policy,
+            given,
+            secrets,
+        };
+        match making.ground() {
+            Ok(ground) => making.follow(&ground, &mut lifecycles, &mut outcome),
+            Err(refusal) => outcome.refused.push(*refusal),
+        }
+    }
+    outcome
+}
+
+/// What one policy makes.
+struct Making<'a> {
+    policy: &'a Policy,
+    given: &'a Given,
+    /// Which Secrets may be read.
+    secrets: &'a SecretNamespaces,
+}
+
+impl Making<'_> {
+    /// The policy understood, as far as it can be without a source object.
+    fn ground(&self) -> Result<Ground, Box<Refusal>> {
+        let policy = self.policy;
+        if !policy.misfits.is_empty() {
+            return Err(Box::new(policy.not_taken()));
+        }
+        let spec = &policy.object.spec;
+        let invalid = |invalid: Invalid| {
+            let Invalid {
+                reason, message, ..
+            } = invalid;
+            Box::new(policy.not_valid(reason, message))
+        };
+        let compiled = armadex_importpolicy::validate(spec).map_err(invalid)?;
+        let source = self.source()?;
+        let (mut versions, mut namespaced) = (Vec::new(), Vec::new());
+        for reference in &spec.references {
+            let served = self.served(reference)?;
+            // Where none is given none is found, and what it may be else is not of interest.
+            namespaced.push(served.as_ref().is_some_and(|served| served.namespaced));
+            let version = served.map(|served| served.gvr.version);
+            let version = version.or_else(|| reference.versions.first().cloned());
+            versions.push(version.unwrap_or_else(|| "v1".to_owned()));
+        }
+        armadex_importpolicy::validate_namespaces(spec, namespaced).map_err(invalid)?;
+        let scopes = self.secrets.scopes(&source);
+        scopes.map_err(|refusal| invalid(refused_source(&refusal)))?;
+        Ok(Ground {
+            compiled,
+            source,
+            versions,
+        })
+    }
+
+    fn source(&self) -> Result<Gvr, Box<Refusal>> {
+        let reason = PolicyValidatedReason::FailedNegotiateSourceResource;
+        let refused = |error: ResolveError| self.policy.not_valid(reason, error.to_string());
+        let PolicySource {
+            group,
+            resource,
+            versions,
+            ..
+        } = &self.policy.object.spec.source;
+        let served = self.given.served(group, resource, versions);
+        if let Some(served) = served.map_err(|error| Box::new(refused(error)))? {
+            return Ok(served.gvr);
+        }
+        let name = match group.as_str() {
+            "" => resource.clone(),
+            group => format!("{resource}.{group}"),
+        };
+        let there = match self.given.resources() {
+            none if none.is_empty() => "nothing is".to_owned(),
+            some => format!("{some} are"),
+        };
+        let hint = format!("give a source object with --from; {there} there");
+        Err(Box::new(Refusal {
+            hint: Some(hint),
+            ..refused(ResolveError::NotServed(name))
+        }))
+    }
+
+    fn served(&self, reference: &PolicyReference) -> Result<Option<Served>, Box<Refusal>> {
+        let PolicyReference {
+            group,
+            resource,
+            versions,
+            ..
+        } = reference;
+        let served = self.given.served(group, resource, versions);
+        served.map_err(|error| {
+            let reason = PolicyValidatedReason::FailedNegotiateReferenceResource;
+            Box::new(self.policy.not_valid(reason, error.to_string()))
+        })
+    }
+
+    /// Makes what comes of its source objects.
+    fn follow(
+        &self,
+        ground: &Ground,
+        lifecycles: &mut Vec<Arc<PediaClusterLifecycle>>,
+        outcome: &mut Outcome,
+    ) {
+        let source = &ground.source;
+        let objects = self.given.objects(source);
+        let facts = armadex_importpolicy::Facts {
+            policy: &self.policy.object,
+            compiled: &ground.compiled,
+            source,
+            versions: &ground.versions,
+            objects: &objects,
+            lifecycles,
+            secrets: self.secrets,
+        };
+        let plan = armadex_importpolicy::plan(&facts, &mut Looks::default());
+        let left = self.left_out(source, &objects, &plan);
+        outcome.refused.extend(left);
+        let failed = plan.problems.into_iter().map(|problem| {
+            let reason = ReconcilingReason::FailedReconcile;
+            let condition = Some((PolicyCondition::Reconciling.as_str(), reason.into()));
+            Refusal {
+                condition,
+                ..self
+                    .policy
+                    .refusal_of(source, &problem.subject, problem.message)
+            }
+        });
+        outcome.refused.extend(failed);
+        for mut lifecycle in plan.create {
+            lifecycle.metadata.uid = Some(lifecycle.name_any());
+            let cluster = self.cluster(source, &lifecycle, &objects);
+            let cluster = cluster.map_err(|refusal| outcome.refused.push(*refusal));
+            lifecycles.push(Arc::new(lifecycle.clone()));
+            outcome.made.push(Made {
+                lifecycle,
+                cluster: cluster.ok(),
+            });
+        }
+    }
+
+    /// The source objects that the policy does not speak of: it made nothing of them and found nothing wrong with them.
+    fn left_out(&self, source: &Gvr, objects: &[Arc<Found>], plan: &Plan) -> Vec<Refusal> {
+        let made = plan.create.iter();
+        let made = made.map(|lifecycle| in_words(&name_of(&lifecycle.spec.source)));
+        let told = plan.problems.iter().map(|problem| problem.subject.clone());
+        let settled: BTreeSet<String> = made.chain(told).collect();
+        let left = objects
+            .iter()
+            .map(|object| (object, in_words(&object.name)));
+        let left = left.filter(|(_, name)| !settled.contains(name));
+        left.map(|(object, name)| {
+            let readable = self.secrets.check(source, &object.name.namespace);
+            let message = match readable {
+                _ if object.deleting => "it is being deleted".to_owned(),
+                Err(refusal) => refusal,
+                Ok(()) => "source.selectorTemplate does not say true".to_owned(),
+            };
+            self.policy.refusal_of(source, &name, message)
+        })
+        .collect()
+    }
+
+    /// The PediaCluster that a lifecycle leads to.
+    fn cluster(
+        &self,
+        source: &Gvr,
+        lifecycle: &PediaClusterLifecycle,
+        objects: &[Arc<Found>],
+    ) -> Result<PediaCluster, Box<Refusal>> {
+        let name = name_of(&lifecycle.spec.source);
+        let refused = |problem: Problem, hint| {
+            let condition = (LifecycleCondition::Created.as_str(), problem.reason.into());
+            Box::new(Refusal {
+                condition: Some(condition),
+                hint,
+                ..self
+                    .policy
+                    .refusal_of(source, &in_words(&name), problem.message)
+            })
+        };
+        let compiled = armadex_lifecycle::validate(&lifecycle.spec);
+        let compiled = compiled.map_err(|problem| refused(problem, None))?;
+        let object = objects.iter().find(|object| object.name == name);
+        let facts = armadex_lifecycle::Facts {
+            lifecycle,
+            compiled: &compiled,
+            source: object.map_or(Lookup::Missing, |object| Lookup::Found(object.clone())),
+            cluster: None,
+            secrets: self.secrets,
+        };
+        let Planned { references, step } =
+            armadex_lifecycle::plan(&facts, |reference| self.given.look_up(reference));
+        match step {
+            Ok(Step::Create(cluster) | Step::Update(cluster)) => Ok(cluster),
+            Err(Stop::Because(problem)) => {
+                let is_missing = problem.reason == LifecycleReason::ReferenceResourceNotFound;
+                let missing = references.last().filter(|_| is_missing);
+                Err(refused(problem, missing.map(|it| self.way_out(it))))
+            }
+            Ok(Step::Delete(_)) | Err(Stop::Listing) => {
+                unreachable!("files are there at once, and a PediaCluster of them is not")
+            }
+        }
+    }
+
+    /// How a reference that is missing gets there.
+    fn way_out(&self, missing: &ResolvedReference) -> String {
+        match self.given.namesake(missing) {
+            None => GIVE.to_owned(),
+            Some(other) if other.namespace.is_empty() => {
+                format!("{GIVE}; {} has no metadata.namespace there", other.name)
+            }
+            Some(other) => format!("{GIVE}; there is {} there", in_words(other)),
+        }
+    }
+}
+
+fn name_of(source: &LifecycleSource) -> ObjectName {
+    ObjectName {
+        namespace: source.namespace.clone(),
+        name: source.name.clone(),
+    }
+}

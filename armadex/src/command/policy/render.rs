@@ -1,0 +1,100 @@
+//! `armadex policy render`: prints what policies would make.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, ensure};
+use armadex_policy::SecretNamespaces;
+use clap::{Args, ValueEnum};
+
+use super::files;
+use super::given::Given;
+use super::made::{Outcome, Policy, make};
+use super::printed;
+use crate::credentials::CredentialFlags;
+
+/// Print what a ClusterImportPolicy would make of objects in files, without a control plane.
+///
+/// For each source object that is the PediaClusterLifecycle and the PediaCluster that it leads to, as `kubectl apply` takes them; their
+/// owners are left out. What a policy renders into a PediaCluster is printed as it would be in the object: if that is a token or a
+/// kubeconfig, so is this. A Secret that the PediaCluster refers to is not printed.
+///
+/// What does not come about is told on standard error with the condition that the controllers would set, and the exit code is 1. The files
+/// stand for a control plane that has nothing else: a source object or a reference that is missing there has to be given.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// File or folder with the ClusterImportPolicy, or several; `-` is standard input. Other objects in it count as given with --from.
+    #[arg(long, short, value_name = "FILE", required = true)]
+    filename: Vec<PathBuf>,
+    /// File or folder with source objects and what the policy refers to, of any kind; `-` is standard input. May be repeated.
+    ///
+    /// A kind whose plural name is not the usual one is known by its CustomResourceDefinition, if that is given too.
+    #[arg(long, value_name = "FILE")]
+    from: Vec<PathBuf>,
+    /// Form of what is printed.
+    #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
+    output: Output,
+    #[command(flatten)]
+    credentials: CredentialFlags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A document for each object.
+    Yaml,
+    /// A list of all objects.
+    Json,
+}
+
+/// Reads, renders and prints; fails if anything does not come about.
+pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
+    let paths = flags.filename.iter().chain(&flags.from);
+    let dashes = paths.filter(|path| path.as_os_str() == "-").count();
+    ensure!(
+        dashes < 2,
+        "- stands for standard input, which can be read once: name it once"
+    );
+    let secrets = SecretNamespaces::new(&flags.credentials.credential_namespaces);
+    let outcome = rendered(&flags.filename, &flags.from, &secrets)?;
+    let objects = printed::objects(&outcome)?;
+    let text = match flags.output {
+        Output::Yaml => printed::yaml(&objects)?,
+        Output::Json => printed::json(&objects),
+    };
+    let written = std::io::stdout().lock().write_all(text.as_bytes());
+    written.context("cannot write what was rendered")?;
+    let mut told = std::io::stderr().lock();
+    for refusal in &outcome.refused {
+        told.write_all(refusal.in_full().as_bytes())?;
+    }
+    ensure!(
+        outcome.refused.is_empty(),
+        "what is told above does not come about"
+    );
+    Ok(())
+}
+
+/// What the policies of these files make of what is given in them and in those.
+pub(super) fn rendered(
+    policies: &[PathBuf],
+    from: &[PathBuf],
+    secrets: &SecretNamespaces,
+) -> anyhow::Result<Outcome> {
+    let (mut found, mut given) = (Vec::<Policy>::new(), Vec::new());
+    for document in files::read(policies)? {
+        match Policy::read(document)? {
+            Ok(policy) => {
+                let name = policy.name();
+                let is_new = found.iter().all(|known| known.name() != name);
+                ensure!(is_new, "the ClusterImportPolicy {name} is given twice");
+                found.push(policy);
+            }
+            Err(other) => given.push(other),
+        }
+    }
+    let names = policies.iter().map(|path| path.display().to_string());
+    let names = names.collect::<Vec<_>>().join(", ");
+    ensure!(!found.is_empty(), "no ClusterImportPolicy in {names}");
+    given.extend(files::read(from)?);
+    Ok(make(&found, &Given::new(given)?, secrets))
+}

@@ -1,0 +1,481 @@
+//! `armadex policy` by the real binary: what it prints and says, and how it ends.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const POLICY: &str = r#"apiVersion: policy.clusterpedia.io/v1alpha1
+kind: ClusterImportPolicy
+metadata:
+  name: fleets
+spec:
+  source:
+    group: example.com
+    resource: members
+    selectorTemplate: "{{ne source.spec.kind \"spare\"}}"
+  references:
+  - key: secret
+    group: ""
+    resource: secrets
+    namespaceTemplate: karmada-cluster
+    nameTemplate: "{{source.metadata.name}}"
+  - key: region
+    group: ""
+    resource: configmaps
+    namespaceTemplate: fleet
+    nameTemplate: region
+  nameTemplate: "fleet-{{source.metadata.name}}"
+  creationCondition: "{{eq source.status.phase \"Ready\"}}"
+  template: |
+    metadata:
+      labels:
+        region: {{toJson references.region.data.name}}
+    spec:
+      apiserver: {{toJson source.spec.endpoint}}
+      tokenData: {{toJson references.secret.data.token}}
+      syncResources:
+      - group: ""
+        resources: [pods]
+"#;
+
+const MEMBER: &str = "apiVersion: example.com/v1
+kind: Member
+metadata: {name: one, managedFields: [{manager: kubectl}]}
+spec: {endpoint: 'https://one', kind: usual}
+status: {phase: Ready}
+";
+
+const OTHERS: &str = "apiVersion: v1
+kind: Secret
+metadata: {namespace: karmada-cluster, name: one}
+stringData: {token: hunter2}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {namespace: fleet, name: region}
+  data: {name: 'eu: \"central\"'}
+";
+
+const LIFECYCLE: &str = r#"---
+apiVersion: policy.clusterpedia.io/v1alpha1
+kind: PediaClusterLifecycle
+metadata:
+  name: fleet-one
+spec:
+  creationCondition: "{{eq source.status.phase \"Ready\"}}"
+  references:
+  - group: ""
+    key: secret
+    nameTemplate: "{{source.metadata.name}}"
+    namespaceTemplate: karmada-cluster
+    resource: secrets
+    version: v1
+  - group: ""
+    key: region
+    nameTemplate: region
+    namespaceTemplate: fleet
+    resource: configmaps
+    version: v1
+  source:
+    group: example.com
+    name: one
+    resource: members
+    version: v1
+  template: |
+    metadata:
+      labels:
+        region: {{toJson references.region.data.name}}
+    spec:
+      apiserver: {{toJson source.spec.endpoint}}
+      tokenData: {{toJson references.secret.data.token}}
+      syncResources:
+      - group: ""
+        resources: [pods]
+"#;
+
+const CLUSTER: &str = r#"---
+apiVersion: cluster.clusterpedia.io/v1alpha2
+kind: PediaCluster
+metadata:
+  labels:
+    region: "eu: \"central\""
+  name: fleet-one
+spec:
+  apiserver: https://one
+  syncResources:
+  - group: ""
+    resources:
+    - pods
+  tokenData: aHVudGVyMg==
+"#;
+
+/// How a run ended.
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    told: String,
+}
+
+/// A folder with a policy, a source object and what it refers to.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), "policy.yaml", POLICY);
+    write(folder.path(), "member.yaml", MEMBER);
+    write(folder.path(), "others.yaml", OTHERS);
+    folder
+}
+
+fn write(folder: &Path, name: &str, text: &str) {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    std::fs::write(path, text).expect("written");
+}
+
+fn run(folder: &Path, arguments: &str) -> Ran {
+    fed(folder, arguments, "")
+}
+
+fn fed(folder: &Path, arguments: &str, input: &str) -> Ran {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_armadex"))
+        .arg("policy")
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut stdin = process.stdin.take().expect("piped");
+    stdin.write_all(input.as_bytes()).expect("taken");
+    drop(stdin);
+    let run = process.wait_with_output().expect("it ends");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    Ran {
+        code: run.status.code(),
+        out: text(run.stdout),
+        told: text(run.stderr),
+    }
+}
+
+const RENDER: &str = "render -f policy.yaml --from member.yaml --from others.yaml";
+const NOTHING_ELSE: &str = "armadex: what is told above does not come about\n";
+
+/// What is told if this of a file is changed to that.
+#[track_caller]
+fn told(name: &str, (this, that): (&str, &str)) -> Ran {
+    let folder = folder();
+    let text = std::fs::read_to_string(folder.path().join(name)).expect("readable");
+    assert!(text.contains(this), "{this}");
+    write(folder.path(), name, &text.replace(this, that));
+    let ran = run(folder.path(), RENDER);
+    assert_eq!(ran.code, Some(1), "{}", ran.told);
+    assert!(!ran.told.contains("hunter2") && !ran.told.contains("aHVudGVyMg"));
+    ran
+}
+
+#[test]
+fn what_a_policy_would_make_is_printed_as_kubectl_takes_it() {
+    let folder = folder();
+    let ran = run(folder.path(), RENDER);
+    assert_eq!((ran.code, &*ran.told), (Some(0), ""));
+    assert_eq!(ran.out, format!("{LIFECYCLE}{CLUSTER}"));
+
+    let json = run(folder.path(), &format!("{RENDER} -o json"));
+    let list: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!(
+        (&list["kind"], &list["apiVersion"]),
+        (&"List".into(), &"v1".into())
+    );
+    let read = serde_saphyr::from_multiple::<serde_json::Value>(&ran.out).expect("YAML");
+    assert_eq!(list["items"], serde_json::Value::Array(read));
+
+    let all = [POLICY, "---\n", MEMBER, "---\n", OTHERS].concat();
+    let from_input = fed(folder.path(), "render -f -", &all);
+    assert_eq!((from_input.code, from_input.out), (Some(0), ran.out));
+}
+
+#[test]
+fn objects_come_in_the_order_of_their_names_whatever_the_order_of_the_files() {
+    let folder = folder();
+    let two = |text: &str| text.replace("name: one", "name: two");
+    let (members, others) = (
+        format!("{}---\n{MEMBER}", two(MEMBER)),
+        format!(
+            "{OTHERS}---\n{}",
+            two(&OTHERS.replace("fleet, name: region", "fleet, name: x"))
+        ),
+    );
+    write(folder.path(), "member.yaml", &members);
+    write(folder.path(), "others.yaml", &others);
+    let ran = run(folder.path(), RENDER);
+    assert_eq!((ran.code, &*ran.told), (Some(0), ""));
+    let swapped = run(
+        folder.path(),
+        "render -f policy.yaml --from others.yaml --from member.yaml",
+    );
+    assert_eq!(swapped.out, ran.out);
+    assert!(
+        ran.out.starts_with(&format!("{LIFECYCLE}{CLUSTER}")),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn a_template_error_is_shown_where_it_stands() {
+    let ran = told(
+        "policy.yaml",
+        ("references.region.data", "references.regoin.data"),
+    );
+    let shown = "\
+fleets: Validated=False, InvalaidPolicy: template: line 3, column 13: no reference has the key regoin
+  --> policy.yaml:26:17
+   |
+26 |         region: {{toJson references.regoin.data.name}}
+   |                 ^
+";
+    assert_eq!(ran.told, format!("{shown}{NOTHING_ELSE}"));
+    assert_eq!(ran.out, "");
+}
+
+#[test]
+fn the_readme_of_the_policies_shows_an_error_as_it_is_told() {
+    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/policies");
+    let read = |name: &str| std::fs::read_to_string(policies.join(name)).expect("readable");
+    let readme = read("README.md");
+    let shown = readme.split("```text\n").nth(1).expect("an example");
+    let shown = shown.split("```").next().expect("its end");
+    let folder = folder();
+    let broken = read("karmada.yaml").replace("toJson source.spec.apiE", "toJsn source.spec.apiE");
+    write(folder.path(), "policy.yaml", &broken);
+    assert_eq!(run(folder.path(), RENDER).told, shown);
+}
+
+/// Holds what is told of a change to these words, after the subject. A lifecycle comes about where the condition is one of a lifecycle, and a PediaCluster
+/// never.
+#[track_caller]
+fn check(name: &str, change: (&str, &str), expected: &str) {
+    let ran = told(name, change);
+    assert_eq!(ran.told, format!("fleets: {expected}\n{NOTHING_ELSE}"));
+    let lifecycle = ran.out.contains("name: fleet-one");
+    assert_eq!(lifecycle, expected.contains("Created=False"), "{}", ran.out);
+    assert!(!ran.out.contains("kind: PediaCluster\n"), "{}", ran.out);
+}
+
+#[test]
+fn a_policy_that_is_not_valid_is_told_in_the_words_of_its_condition() {
+    let check = |change, expected| check("policy.yaml", change, expected);
+    check(
+        (
+            "{{source.metadata.name}}\"\n  - key",
+            "{{.source.metadata.name}}\"\n  - key",
+        ),
+        "Validated=False, UnsupportedTemplateEngine: references[].nameTemplate line 1, column 1: a path with a leading dot: that is \
+         Go template syntax, and Go templates are not served: use Handlebars",
+    );
+    check(
+        ("nameTemplate: \"fleet", "nameTemplat: \"fleet"),
+        "an API server takes no such policy: spec.nameTemplat: unknown field, spec.nameTemplate: required",
+    );
+    check(
+        ("resource: members", "resource: clusters"),
+        "Validated=False, FailedNegotiateSourceResource: the control plane does not serve clusters.example.com: give a source object \
+         with --from; configmaps, secrets, members.example.com are there",
+    );
+    check(
+        (
+            "resource: members\n",
+            "resource: members\n    versions: [v2]\n",
+        ),
+        "Validated=False, FailedNegotiateSourceResource: the control plane serves members.example.com as v1, and the policy allows v2",
+    );
+    check(
+        ("    namespaceTemplate: fleet\n", ""),
+        "Validated=False, InvalaidPolicy: references[region]: configmaps lie in namespaces: namespaceTemplate is missing",
+    );
+}
+
+#[test]
+fn a_source_object_of_which_nothing_comes_is_told_in_the_words_of_the_controllers() {
+    let one = |words: &str| format!("members.example.com one: {words}");
+    check(
+        "policy.yaml",
+        ("fleet-{{", "{{toJson "),
+        &one(
+            "Reconciling=False, FailedReconcile: nameTemplate: \"\\\"one\\\"\" can't name an object",
+        ),
+    );
+    check(
+        "member.yaml",
+        ("usual", "spare"),
+        &one("source.selectorTemplate does not say true"),
+    );
+    check(
+        "member.yaml",
+        (
+            "name: one",
+            "name: one, deletionTimestamp: '2026-01-02T03:04:05Z'",
+        ),
+        &one("it is being deleted"),
+    );
+    check(
+        "member.yaml",
+        ("Ready", "New"),
+        &one("Created=False, WaitCreationCondition: creationCondition does not say true"),
+    );
+}
+
+#[test]
+fn a_reference_that_is_missing_is_told_with_the_way_out() {
+    let created = |words: &str| format!("members.example.com one: Created=False, {words}");
+    let secret = "secrets karmada-cluster/one does not exist: give it with --from";
+    let region = "configmaps fleet/region does not exist: give it with --from";
+    let missing = |words: &str| created(&format!("ReferenceResourceNotFound: references{words}"));
+    let others = |change, expected: String| check("others.yaml", change, &expected);
+    others(
+        ("name: region", "name: other"),
+        missing(&format!("[region]: {region}")),
+    );
+    others(
+        ("namespace: fleet", "namespace: elsewhere"),
+        missing(&format!(
+            "[region]: {region}; there is elsewhere/region there"
+        )),
+    );
+    others(
+        ("namespace: karmada-cluster, ", ""),
+        missing(&format!(
+            "[secret]: {secret}; one has no metadata.namespace there"
+        )),
+    );
+    others(
+        ("stringData: {token: hunter2}", "data: {token: 'hunter2!'}"),
+        created("FailedResolveAndDecodePediaCluster: template: spec.tokenData: not base64"),
+    );
+    check(
+        "policy.yaml",
+        ("karmada-cluster", "kube-system"),
+        &created(
+            "FailedReferenceResourceParse: references[secret]: Secrets of the namespace kube-system may not be read for a policy: \
+             --credential-namespaces allows clusterpedia-system, karmada-cluster",
+        ),
+    );
+}
+
+#[test]
+fn a_name_belongs_to_the_policy_that_comes_first() {
+    let folder = folder();
+    let other = POLICY.replace("name: fleets", "name: other");
+    write(
+        folder.path(),
+        "policy.yaml",
+        &format!("{POLICY}---\n{other}"),
+    );
+    let ran = run(folder.path(), RENDER);
+    assert_eq!(ran.out, format!("{LIFECYCLE}{CLUSTER}"));
+    let taken = "other: members.example.com one: Reconciling=False, FailedReconcile: PediaClusterLifecycle fleet-one is there already and is owned by \
+                 ClusterImportPolicy fleets\n";
+    assert_eq!(
+        (ran.code, ran.told),
+        (Some(1), format!("{taken}{NOTHING_ELSE}"))
+    );
+}
+
+#[test]
+fn a_plural_name_that_nobody_would_guess_is_that_of_the_definition() {
+    let folder = folder();
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: fleetfolk.example.com}\n\
+                      spec: {group: example.com, scope: Cluster, names: {kind: Member, plural: fleetfolk}}\n";
+    write(folder.path(), "crd.yaml", definition);
+    write(
+        folder.path(),
+        "policy.yaml",
+        &POLICY.replace("resource: members", "resource: fleetfolk"),
+    );
+    let ran = run(folder.path(), &format!("{RENDER} --from crd.yaml"));
+    assert_eq!((ran.code, &*ran.told), (Some(0), ""));
+    assert!(ran.out.contains("resource: fleetfolk\n"), "{}", ran.out);
+}
+
+/// Holds how a run ends that is given this too, and what its words begin with.
+#[track_caller]
+fn refused(folder: &Path, more: &str, code: i32, words: &str) {
+    let ran = run(folder, &format!("{RENDER} {more}"));
+    assert!(ran.told.starts_with(words), "{}", ran.told);
+    assert_eq!((ran.code, &*ran.out), (Some(code), ""));
+    assert!(!ran.told.contains("hunter2"), "{}", ran.told);
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_told_by_its_name() {
+    let folder = folder();
+    let folder = folder.path();
+    let older = MEMBER.replace("example.com/v1", "example.com/v1beta1");
+    for (name, text) in [
+        ("broken.yaml", "kind: Secret\nstringData: {token: hunter2\n"),
+        (
+            "nameless.yaml",
+            "{apiVersion: v1, kind: Secret, metadata: {}}\n",
+        ),
+        ("kindless.yaml", "---\n{apiVersion: v1}\n"),
+        ("older.yaml", &older.replace("one", "two")),
+        ("empty/README.md", ""),
+    ] {
+        write(folder, name, text);
+    }
+    for (name, words) in [
+        (
+            "absent.yaml",
+            "cannot read absent.yaml: No such file or directory (os error 2)\n",
+        ),
+        ("broken.yaml", "broken.yaml: is not YAML at line "),
+        (
+            "nameless.yaml",
+            "object 1 of nameless.yaml: metadata.name is missing\n",
+        ),
+        ("kindless.yaml", "object 1 of kindless.yaml has no kind\n"),
+        ("empty", "empty has no file in json, yaml, yml\n"),
+        (
+            "member.yaml",
+            "object 1 of member.yaml: Member one is given twice\n",
+        ),
+        (
+            "older.yaml",
+            "object 1 of older.yaml is of the version v1beta1, and others of its kind are of v1: give all in one",
+        ),
+    ] {
+        refused(
+            folder,
+            &format!("--from {name}"),
+            1,
+            &format!("armadex: {words}"),
+        );
+    }
+    let ran = run(folder, "render -f member.yaml");
+    assert_eq!(ran.told, "armadex: no ClusterImportPolicy in member.yaml\n");
+}
+
+#[test]
+fn what_is_wrong_with_a_flag_is_told_by_its_name() {
+    let folder = folder();
+    let folder = folder.path();
+    let twice = "armadex: the ClusterImportPolicy fleets is given twice\n";
+    refused(folder, "-f policy.yaml", 1, twice);
+    let input = "armadex: - stands for standard input, which can be read once: name it once\n";
+    refused(folder, "-f - --from -", 1, input);
+    let unknown =
+        "error: unexpected argument '--form' found\n\n  tip: a similar argument exists: '--from'";
+    refused(folder, "--form member.yaml", 2, unknown);
+    let value =
+        "error: invalid value 'xml' for '--output <OUTPUT>'\n  [possible values: yaml, json]";
+    refused(folder, "-o xml", 2, value);
+    let ran = run(folder, "render --from member.yaml");
+    assert!(
+        ran.code == Some(2) && ran.told.contains("--filename <FILE>"),
+        "{}",
+        ran.told
+    );
+}
