@@ -108,6 +108,7 @@ mod tests {
             "store check",
             "store copy",
             "policy render",
+            "policy test",
         ] {
             let found = path
                 .split(' ')

@@ -479,3 +479,169 @@ fn what_is_wrong_with_a_flag_is_told_by_its_name() {
         ran.told
     );
 }
+
+/// A folder of cases, each with all that it needs but what is expected.
+fn cases(names: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in names {
+        write(folder.path(), &format!("cases/{name}/policy.yaml"), POLICY);
+        write(
+            folder.path(),
+            &format!("cases/{name}/from/member.yaml"),
+            MEMBER,
+        );
+        write(
+            folder.path(),
+            &format!("cases/{name}/from/others.yml"),
+            OTHERS,
+        );
+    }
+    folder
+}
+
+#[test]
+fn every_shipped_policy_has_cases_and_makes_what_they_expect() {
+    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/policies");
+    let mut tried = 0;
+    for entry in std::fs::read_dir(&policies).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "yaml")
+        {
+            let name = path.file_stem().and_then(|stem| stem.to_str());
+            let name = name.expect("a name");
+            let ran = run(&policies, &format!("test tests/{name} -f {name}.yaml"));
+            assert_eq!((ran.code, &*ran.told), (Some(0), ""), "{name}: {}", ran.out);
+            assert!(ran.out.lines().all(|line| line.ends_with(": ok")));
+            tried += 1;
+        }
+    }
+    assert!(tried > 0, "there are policies");
+}
+
+#[test]
+fn a_case_differs_until_what_is_made_is_what_is_expected() {
+    let folder = cases(&["one", "two"]);
+    let run = |arguments: &str| run(folder.path(), arguments);
+    let other = CLUSTER.replace("https://one", "https://two");
+    write(
+        folder.path(),
+        "cases/one/expected.yaml",
+        &format!("{LIFECYCLE}{other}"),
+    );
+    // Laid out otherwise, with words of whoever wrote it, and nobody's case beside it.
+    let cluster = serde_saphyr::from_str::<serde_json::Value>(CLUSTER).expect("YAML");
+    write(
+        folder.path(),
+        "cases/two/expected.yaml",
+        &format!("# By hand.\n{LIFECYCLE}---\n{cluster}\n"),
+    );
+    write(folder.path(), "cases/.git/config", "");
+    write(folder.path(), "cases/README.md", "");
+    let differences = "\
+one: differs
+--- expected.yaml
++++ what is made
+@@ -41,7 +41,7 @@
+     region: \"eu: \\\"central\\\"\"
+   name: fleet-one
+ spec:
+-  apiserver: https://two
++  apiserver: https://one
+   syncResources:
+   - group: \"\"
+     resources:
+two: ok
+";
+    let ran = run("test cases");
+    assert_eq!(ran.out, differences);
+    assert_eq!(
+        (ran.code, &*ran.told),
+        (Some(1), "armadex: 1 of 2 cases is not as expected\n")
+    );
+    let ran = run("test cases --update");
+    assert_eq!((ran.code, &*ran.out), (Some(0), "one: updated\ntwo: ok\n"));
+    let ran = run("test cases");
+    assert_eq!(
+        (ran.code, &*ran.out, &*ran.told),
+        (Some(0), "one: ok\ntwo: ok\n", "")
+    );
+    let written = std::fs::read_to_string(folder.path().join("cases/one/expected.yaml"));
+    assert_eq!(written.expect("readable"), format!("{LIFECYCLE}{CLUSTER}"));
+}
+
+#[test]
+fn what_does_not_come_about_may_be_what_is_expected() {
+    let folder = cases(&["spare"]);
+    let run = |arguments: &str| run(folder.path(), arguments);
+    let spare = MEMBER.replace("usual", "spare");
+    write(folder.path(), "cases/spare/from/member.yaml", &spare);
+    let expected =
+        "# not made: fleets: members.example.com one: source.selectorTemplate does not say true\n";
+    assert_eq!(run("test cases --update").out, "spare: updated\n");
+    let path = folder.path().join("cases/spare/expected.yaml");
+    assert_eq!(std::fs::read_to_string(&path).expect("readable"), expected);
+    assert_eq!(run("test cases").out, "spare: ok\n");
+    write(folder.path(), "cases/spare/expected.yaml", "# Nothing.\n");
+    let ran = run("test cases");
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.out.ends_with(&format!("-# Nothing.\n+{expected}")),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn a_case_that_can_not_be_tried_fails_and_keeps_no_other_from_being_tried() {
+    let folder = cases(&["a", "b", "c", "d", "e"]);
+    let cases = folder.path().join("cases");
+    let run = |arguments: &str| run(folder.path(), arguments);
+    std::fs::remove_file(cases.join("a/policy.yaml")).expect("removed");
+    std::fs::remove_dir_all(cases.join("b/from")).expect("removed");
+    write(&cases, "c/from/broken.yaml", "token: {hunter2\n");
+    write(&cases, "e/expected.yaml", &format!("{LIFECYCLE}{CLUSTER}"));
+    let ran = run("test cases");
+    let (before, after) = ran
+        .out
+        .split_once("c: fails: cases/c/from/broken.yaml: is not YAML at line ")
+        .expect(&ran.out);
+    assert_eq!(
+        before,
+        "a: fails: no policy.yaml, and no --filename\nb: fails: no folder from\n"
+    );
+    let (_, after) = after.split_once('\n').expect("lines");
+    assert_eq!(
+        after,
+        "d: fails: no expected.yaml: --update writes it\ne: ok\n"
+    );
+    assert_eq!(
+        (ran.code, &*ran.told),
+        (Some(1), "armadex: 4 of 5 cases are not as expected\n")
+    );
+    write(folder.path(), "policy.yaml", POLICY);
+    let ran = run("test cases --filename policy.yaml --update");
+    assert!(
+        ran.out
+            .starts_with("a: updated\nb: fails: no folder from\n"),
+        "{}",
+        ran.out
+    );
+
+    let ran = run("test cases/e/from");
+    let words = "armadex: no cases in cases/e/from: each is a folder with policy.yaml, from and expected.yaml\n";
+    assert_eq!((ran.code, &*ran.told), (Some(1), words));
+    let ran = run("test absent");
+    assert_eq!(
+        ran.told,
+        "armadex: cannot read absent: No such file or directory (os error 2)\n"
+    );
+    let ran = run("test cases --updat");
+    let words = "error: unexpected argument '--updat' found\n\n  tip: a similar argument exists: '--update'";
+    assert!(
+        ran.code == Some(2) && ran.told.starts_with(words),
+        "{}",
+        ran.told
+    );
+}

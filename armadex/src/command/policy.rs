@@ -7,6 +7,7 @@ mod made;
 mod printed;
 mod refusal;
 mod render;
+mod test;
 
 use clap::{Args, Subcommand};
 
@@ -21,11 +22,13 @@ pub(crate) struct Flags {
 #[derive(Debug, Subcommand)]
 enum Command {
     Render(render::Flags),
+    Test(test::Flags),
 }
 
 /// Runs one of them to its end. Nothing is waited for but files.
 pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
     match &flags.command {
         Command::Render(flags) => render::run(flags),
+        Command::Test(flags) => test::run(flags),
     }
 }

@@ -47,3 +47,47 @@ fn own(metadata: &ObjectMeta) -> ObjectMeta {
         ..ObjectMeta::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::policy::files::values;
+
+    #[test]
+    fn a_template_is_printed_so_that_the_very_same_is_read() {
+        let long = "words, and  more  of them ".repeat(20);
+        let texts = [
+            "",
+            "\n",
+            "\n\n",
+            "a\n",
+            "a\n\n\n",
+            "  a\nb\n",
+            "a \nb  ",
+            "\ta\n",
+            "a\n\tb\n",
+            "a\r\nb\n",
+            "# a\nb: c\n",
+            "---\n",
+            "- a\n",
+            "{{#if a}}\n  x: {{b}}\n{{/if}}\n",
+            "a: 'b' \"c\" \\ d\n",
+            "\u{85}\u{2028}\u{feff}\u{1f600}\n",
+            " ",
+            "~",
+            "true",
+            "0x1",
+            "2026-01-02",
+            &long,
+            &format!("{long}\n"),
+            &format!("\n{long}\n  {long}\n"),
+            &format!(" {long}\n\n"),
+        ];
+        for text in texts {
+            let object = json!({"spec": {"template": text, "list": [text]}});
+            let printed = yaml(std::slice::from_ref(&object)).expect("YAML");
+            let read = values(&printed).unwrap_or_else(|error| panic!("{printed}: {error}"));
+            assert_eq!(read, [object], "{printed}");
+        }
+    }
+}
