@@ -108,6 +108,7 @@ pub(crate) trait Database: Send + Sync {
         first: Statement,
         each: RowSink<'_>,
     ) -> Result<Box<dyn Transaction>, StoreError> {
+        debug_assert!(first.params.is_empty(), "it is sent as it is");
         let mut transaction = self.read(lane).await?;
         transaction.fetch(first, each).await?;
         Ok(transaction)

@@ -147,8 +147,8 @@ impl Writer {
                     return Ok(written);
                 }
                 Err(Refused::Object(key, reason)) => (key, reason),
-                Err(Refused::Type(reason)) => {
-                    self.wait_for_store(&StoreError::Broken { reason }, &mut backoff)
+                Err(Refused::Type(what)) => {
+                    self.wait_for_store(&StoreError::Differs { what }, &mut backoff)
                         .await?;
                     continue;
                 }

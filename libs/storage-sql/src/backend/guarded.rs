@@ -90,6 +90,11 @@ impl GuardedDatabase {
                 attempt.worked();
                 Ok(begun)
             }
+            // It answers, and says that somebody is in the way.
+            Err(err) if is_collision(&err) => {
+                attempt.worked();
+                Err(err)
+            }
             // Its own line may be long; whether the database answers, others find out.
             Err(err) if lane == Lane::Upkeep => Err(err),
             // One connection too many, or one more in the line: those that there are go on, if there are any.

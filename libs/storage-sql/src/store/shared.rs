@@ -1,10 +1,10 @@
 //! A reading that is made once for all who ask at the same time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use armadex_storage::StoreError;
-use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::backend::error::told;
@@ -16,10 +16,16 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// connection for it, however many ask; and who is not given up by those before them waits for two.
 #[derive(Debug)]
 pub(super) struct Shared<T> {
+    /// Where those stand who ask now.
+    line: Mutex<Arc<Line<T>>>,
+}
+
+#[derive(Debug)]
+struct Line<T> {
     /// How many readings have begun.
     begun: AtomicU64,
     /// The last one that has ended. Held while one is made.
-    last: Mutex<Option<Ended<T>>>,
+    last: tokio::sync::Mutex<Option<Ended<T>>>,
 }
 
 #[derive(Debug)]
@@ -31,21 +37,54 @@ struct Ended<T> {
 impl<T: Clone> Shared<T> {
     pub(super) fn new() -> Self {
         Self {
-            begun: AtomicU64::new(0),
-            last: Mutex::new(None),
+            line: Mutex::new(Arc::new(Line::new())),
         }
     }
 
     /// What there is, as of a moment after this was called; to who made the reading with what is left to be done, for which nobody else waits. A reading whose
-    /// caller goes away is made anew by the next who waits, and beside it by who has waited for long.
+    /// caller goes away is made anew by the next who waits; and whoever has waited for long begins a new line, in which all stand who come later.
     pub(super) async fn read<R>(
         &self,
         reading: impl Future<Output = Result<(T, R), StoreError>>,
     ) -> Result<(T, Option<R>), StoreError> {
-        let before = self.begun.load(Ordering::SeqCst);
-        let Ok(mut last) = timeout(PATIENCE, self.last.lock()).await else {
-            return reading.await.map(|(found, rest)| (found, Some(rest)));
-        };
+        for _ in 0..2 {
+            let line = Arc::clone(&*self.line());
+            let before = line.begun.load(Ordering::SeqCst);
+            if let Ok(last) = timeout(PATIENCE, line.last.lock()).await {
+                return line.turn(last, before, reading).await;
+            }
+            self.leave(&line);
+        }
+        reading.await.map(|(found, rest)| (found, Some(rest)))
+    }
+
+    fn leave(&self, left: &Arc<Line<T>>) {
+        let mut line = self.line();
+        if Arc::ptr_eq(&line, left) {
+            *line = Arc::new(Line::new());
+        }
+    }
+
+    fn line(&self) -> MutexGuard<'_, Arc<Line<T>>> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Clone> Line<T> {
+    fn new() -> Self {
+        Self {
+            begun: AtomicU64::new(0),
+            last: tokio::sync::Mutex::new(None),
+        }
+    }
+
+    /// For who comes first by now, and has seen so many begin.
+    async fn turn<R>(
+        &self,
+        mut last: tokio::sync::MutexGuard<'_, Option<Ended<T>>>,
+        before: u64,
+        reading: impl Future<Output = Result<(T, R), StoreError>>,
+    ) -> Result<(T, Option<R>), StoreError> {
         if let Some(ended) = last.as_ref().filter(|ended| ended.number > before) {
             let found = ended.found.as_ref().map(T::clone).map_err(told);
             return found.map(|found| (found, None));
@@ -117,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_has_waited_for_long_reads_beside() {
+    async fn who_has_waited_for_long_reads_beside_and_who_comes_later_does_not_wait() {
         let (shared, never) = (Shared::new(), Semaphore::new(0));
         let numbers = Numbers::default();
         let mut hangs = std::pin::pin!(shared.read(numbers.next(&never)));
@@ -125,6 +164,9 @@ mod tests {
         let let_go = Semaphore::new(1);
         let found = shared.read(numbers.next(&let_go)).await.unwrap();
         assert_eq!(found, (2, Some(())));
+        let_go.add_permits(1);
+        let later = shared.read(numbers.next(&let_go)).now_or_never();
+        assert_eq!(later.expect("at once").unwrap().0, 3);
         assert!(poll!(&mut hangs).is_pending());
     }
 

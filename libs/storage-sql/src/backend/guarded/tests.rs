@@ -106,7 +106,10 @@ impl Connection for Ours {
         }
     }
     async fn fetch(&mut self, _: Statement, _: RowSink<'_>) -> Result<(), StoreError> {
-        Ok(())
+        match self.0 {
+            Does::Collide => Err(collided("a table was locked")),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -304,4 +307,19 @@ async fn a_database_that_is_closed_in_order_is_no_outage() {
         let refused = read(&database).await.expect_err("it is closed");
         assert!(refused.to_string().contains("a connection was not made"));
     }
+}
+
+/// It is not the connections that are in trouble, so who finds none for themselves is alone with that.
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_is_in_the_way_as_a_read_begins_says_that_the_database_answers() {
+    let (double, database) = database();
+    read(&database).await.expect("it works");
+    time::advance(JUST).await;
+    double.now(Does::Collide);
+    let mut seen = |_: &dyn Row| Ok(());
+    let begun = database.read_with(Lane::Search, crate::sql::head::select(), &mut seen);
+    assert!(begun.await.is_err_and(|err| is_collision(&err)));
+    double.now(Does::BeCrowded);
+    read(&database).await.expect_err("all are with others");
+    assert!(database.availability().reads);
 }

@@ -249,8 +249,10 @@ fn settings(server: &Server, purpose: Purpose) -> String {
     let statement = statement.as_millis().max(1);
     // In whole seconds, at least one.
     let lock = match purpose {
-        Purpose::Read | Purpose::ReadWhole => u128::from(server.timeouts.lock_of_reads().as_secs()),
-        Purpose::Write | Purpose::Migrate => server.timeouts.lock.as_millis().div_ceil(1000),
+        Purpose::Read => u128::from(server.timeouts.lock_of_reads().as_secs()),
+        Purpose::ReadWhole | Purpose::Write | Purpose::Migrate => {
+            server.timeouts.lock.as_millis().div_ceil(1000)
+        }
     };
     let lock = lock.max(1);
     // Who waits for a table holds up all who come after him, also one that changes the schema.
@@ -278,6 +280,7 @@ fn settings(server: &Server, purpose: Purpose) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::limits::Limits;
     use super::*;
     use crate::location::Location;
     use crate::options::Options;
@@ -289,6 +292,22 @@ mod tests {
         assert!(told.contains("say ssl-mode=require"), "{told}");
         let other = in_our_words(sqlx::Error::Configuration("no password".into()));
         assert!(other.to_string().contains("no password"));
+    }
+
+    /// Or a table that somebody has locked would be taken for a server that is away.
+    #[test]
+    fn a_lock_is_waited_for_less_long_than_the_beginning_of_a_read() {
+        for connect in ["1ms", "500ms", "1s", "1300ms", "2s", "5s", "60min"] {
+            let url = format!("mysql://u@h/fleet?lock-timeout=60min&connect-timeout={connect}");
+            let Ok(Location::Server(server)) = url.parse() else {
+                panic!("{url}")
+            };
+            let begin = Limits::of(&server).begin.as_secs();
+            let said = settings(&server, Purpose::Read);
+            let (_, lock) = said.split_once(", lock_wait_timeout = ").expect("a limit");
+            let lock = lock.split(' ').next().expect("a number");
+            assert!(lock.parse::<u64>().expect("seconds") < begin, "{connect}");
+        }
     }
 
     #[test]

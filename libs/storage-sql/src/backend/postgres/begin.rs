@@ -39,7 +39,7 @@ const PLANNING: [(&str, &str); 6] = [
 const MEMORY_OF_KEYS: (&str, &str) = ("enable_memoize", "off");
 const HAS_MEMORY: u32 = 140_000;
 
-/// What plans were made while tables were small, or empty, is forgotten by this. It comes last: the isolation has to be said first.
+/// What plans were made while tables were small, or empty, is forgotten by this. It comes after all that is set: the isolation has to be said first.
 const FORGET_PLANS: &str = "; DISCARD PLANS";
 
 /// Milliseconds after which the server ends a transaction of ours that says nothing: whoever is stopped in the middle of one holds rows that
@@ -47,14 +47,21 @@ const FORGET_PLANS: &str = "; DISCARD PLANS";
 const SILENCE: u128 = 10_000;
 
 /// The text, for a server of this version.
-pub(super) fn text(purpose: Purpose, limits: Limits, version: u32, forgets: bool) -> String {
+pub(super) fn text(
+    purpose: Purpose,
+    limits: Limits,
+    version: u32,
+    forgets: bool,
+    query: &str,
+) -> String {
     let mut text = String::from(purpose.begin());
     let mut set = |name: &str, value: &dyn std::fmt::Display| {
         let _ = write!(text, "; SET LOCAL {name} = {value}");
     };
-    let lock = match purpose {
-        Purpose::Read => limits.lock_of_reads,
-        Purpose::Write | Purpose::Migrate => limits.lock,
+    // A query is answered together with the beginning.
+    let lock = match query {
+        "" => limits.lock,
+        _ => limits.lock_of_reads,
     };
     set("lock_timeout", &lock.as_millis().max(1));
     set("idle_in_transaction_session_timeout", &SILENCE);
@@ -69,6 +76,9 @@ pub(super) fn text(purpose: Purpose, limits: Limits, version: u32, forgets: bool
         set(MEMORY_OF_KEYS.0, &MEMORY_OF_KEYS.1);
     }
     text.push_str(if forgets { FORGET_PLANS } else { "" });
+    if !query.is_empty() {
+        let _ = write!(text, "; {query}");
+    }
     text
 }
 
@@ -88,17 +98,19 @@ mod tests {
             lock_of_reads: Duration::from_millis(1200),
             prepared: true,
         };
-        let old = text(Purpose::Read, limits, 130_000, false);
+        let old = text(Purpose::Read, limits, 130_000, false, "SELECT 1");
         assert!(old.starts_with(
             "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL lock_timeout = 1200; "
         ));
         assert!(old.contains("; SET LOCAL statement_timeout = 30000; "));
-        assert!(!old.contains("memoize"));
-        let new = text(Purpose::Write, limits, 150_000, true);
+        assert!(!old.contains("memoize") && old.ends_with("; SELECT 1"));
+        let whole = text(Purpose::Read, limits, 130_000, false, "");
+        assert!(whole.contains("SET LOCAL lock_timeout = 1500; "));
+        let new = text(Purpose::Write, limits, 150_000, true, "");
         let begun = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 1500; ";
         assert!(new.starts_with(begun), "{new}");
         assert!(new.ends_with("; SET LOCAL enable_memoize = off; DISCARD PLANS"));
-        let migration = text(Purpose::Migrate, limits, 150_000, false);
+        let migration = text(Purpose::Migrate, limits, 150_000, false, "");
         assert!(!migration.contains("statement_timeout"));
     }
 }

@@ -116,7 +116,7 @@ async fn begin(
     query: &str,
 ) -> Result<Vec<PgRow>, sqlx::Error> {
     let forgets = limits.prepared && lent.forgets_plans();
-    let text = begin::text(purpose, limits, lent.version, forgets) + "; " + query;
+    let text = begin::text(purpose, limits, lent.version, forgets, query);
     // Numbers, constants and the text of a statement, nothing that anybody typed.
     let begun = sqlx::raw_sql(AssertSqlSafe(text)).fetch_all(&mut lent.connection);
     within(limits.begin, begun).await

@@ -50,3 +50,26 @@ impl Limits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::location::Location;
+
+    /// Or a table that somebody has locked would be taken for a server that is away.
+    #[test]
+    fn a_lock_is_waited_for_less_long_than_the_beginning_of_a_read() {
+        for connect in ["2ms", "500ms", "1s", "5s", "60min"] {
+            let url = format!("postgres://u@h/fleet?lock_timeout=60min&connect_timeout={connect}");
+            let Ok(Location::Server(server)) = url.parse() else {
+                panic!("{url}")
+            };
+            let Limits {
+                begin,
+                lock_of_reads,
+                ..
+            } = Limits::of(&server);
+            assert!(lock_of_reads < begin, "{connect}");
+        }
+    }
+}
