@@ -3,13 +3,16 @@
 use std::io::Write as _;
 
 use crate::cli::LogFormat;
+use crate::visible::visible;
 
 /// Tells it on standard error, as the log is told there.
 pub(crate) fn tell(error: &anyhow::Error, format: LogFormat) {
     let words = words(error);
     match format {
         // Nobody is left to tell that it could not be told.
-        LogFormat::Text => drop(writeln!(std::io::stderr(), "armadex: {words}")),
+        LogFormat::Text => {
+            drop(writeln!(std::io::stderr(), "armadex: {}", visible(&words)));
+        }
         LogFormat::Json => tracing::error!("{words}"),
     }
 }

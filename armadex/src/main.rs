@@ -18,6 +18,7 @@ mod process;
 mod service;
 mod shutdown;
 mod store;
+mod visible;
 
 use std::process::ExitCode;
 

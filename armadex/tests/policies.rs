@@ -1,6 +1,7 @@
 //! `armadex policy` by the real binary: what it prints and says, and how it ends.
 
 use std::io::Write as _;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -426,6 +427,8 @@ fn what_is_wrong_with_a_file_is_told_by_its_name() {
     ] {
         write(folder, name, text);
     }
+    std::fs::create_dir(folder.join("linked")).expect("made");
+    symlink("../others.yaml", folder.join("linked/a.yaml")).expect("a link");
     for (name, words) in [
         (
             "absent.yaml",
@@ -446,6 +449,8 @@ fn what_is_wrong_with_a_file_is_told_by_its_name() {
             "older.yaml",
             "object 1 of older.yaml is of the version v1beta1, and others of its kind are of v1: give all in one",
         ),
+        ("/dev/zero", "/dev/zero is a device\n"),
+        ("linked", "linked/a.yaml is a link: put the file there\n"),
     ] {
         refused(
             folder,
@@ -632,6 +637,10 @@ fn a_case_that_can_not_be_tried_fails_and_keeps_no_other_from_being_tried() {
     let ran = run("test cases/e/from");
     let words = "armadex: no cases in cases/e/from: each is a folder with policy.yaml, from and expected.yaml\n";
     assert_eq!((ran.code, &*ran.told), (Some(1), words));
+    let words = "armadex: cases/e is itself a case: name the folder that it is in\n";
+    assert_eq!(run("test cases/e").told, words);
+    let words = "armadex: - stands for standard input, which can be read once, and each case reads the policy: name a file\n";
+    assert_eq!(run("test cases -f -").told, words);
     let ran = run("test absent");
     assert_eq!(
         ran.told,
@@ -644,4 +653,89 @@ fn a_case_that_can_not_be_tried_fails_and_keeps_no_other_from_being_tried() {
         "{}",
         ran.told
     );
+}
+
+#[test]
+fn a_case_with_a_link_in_it_fails_and_nothing_behind_the_link_is_shown_or_written() {
+    let folder = cases(&["a", "b", "c", "d"]);
+    write(folder.path(), "policy.yaml", POLICY);
+    write(folder.path(), "mine/hosts", "hunter2: {}\n");
+    let cases = folder.path().join("cases");
+    let link = |to: &str, name: &str| symlink(to, cases.join(name)).expect("a link");
+    link("../../mine/hosts", "a/expected.yaml");
+    std::fs::remove_file(cases.join("b/policy.yaml")).expect("removed");
+    link("nowhere", "b/policy.yaml");
+    link("../../../mine/hosts", "c/from/mine.yaml");
+    std::fs::rename(cases.join("d/from"), folder.path().join("from")).expect("renamed");
+    link("../../from", "d/from");
+    link("a", "e");
+    link("nowhere", "f");
+    link("../policy.yaml", "README.md");
+    for arguments in [
+        "test cases -f policy.yaml",
+        "test cases -f policy.yaml --update",
+    ] {
+        let ran = run(folder.path(), arguments);
+        assert_eq!(
+            ran.out,
+            "a: fails: cases/a/expected.yaml is a link: put the file there\n\
+             b: fails: cases/b/policy.yaml is a link: put the file there\n\
+             c: fails: cases/c/from/mine.yaml is a link: put the file there\n\
+             d: fails: no folder from\n\
+             e: fails: it is a link, and no folder\n\
+             f: fails: it is a link, and no folder\n"
+        );
+    }
+    let mine = std::fs::read_to_string(folder.path().join("mine/hosts"));
+    assert_eq!(mine.expect("readable"), "hunter2: {}\n");
+    assert!(!folder.path().join("cases/b/nowhere").exists());
+}
+
+#[test]
+fn what_is_expected_and_can_not_be_read_is_told_by_its_place() {
+    let folder = cases(&["one"]);
+    write(
+        folder.path(),
+        "cases/one/expected.yaml",
+        "root:x:0:\n- {hunter2\n",
+    );
+    let ran = run(folder.path(), "test cases");
+    let words = "one: fails: expected.yaml: is not YAML at line ";
+    assert!(
+        ran.out.starts_with(words) && ran.out.lines().count() == 1,
+        "{}",
+        ran.out
+    );
+    assert!(!ran.out.contains("hunter2"), "{}", ran.out);
+    assert_eq!(
+        run(folder.path(), "test cases --update").out,
+        "one: updated\n"
+    );
+    assert_eq!(run(folder.path(), "test cases").out, "one: ok\n");
+    let files = std::fs::read_dir(folder.path().join("cases/one")).expect("a folder");
+    assert_eq!(files.count(), 3, "nothing is left beside it");
+}
+
+#[test]
+fn differences_move_no_cursor_and_turn_no_line() {
+    let folder = cases(&["one"]);
+    let expected = format!("# \u{202e}By hand.\n{LIFECYCLE}");
+    write(folder.path(), "cases/one/expected.yaml", &expected);
+    let ran = run(folder.path(), "test cases");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("-# \\u{202e}By hand.\n"), "{}", ran.out);
+}
+
+#[test]
+fn no_more_is_made_than_there_is_room_for() {
+    let folder = folder();
+    let long = format!("  template: |\n    # {}\n", "x".repeat(60_000));
+    let policy = POLICY.replace("  template: |\n", &long);
+    write(folder.path(), "policy.yaml", &policy);
+    let members = (0..5_000).map(|number| MEMBER.replace("name: one", &format!("name: m{number}")));
+    let members = members.collect::<Vec<_>>().join("---\n");
+    write(folder.path(), "member.yaml", &members);
+    let words =
+        "armadex: what a run makes has 256 MiB at most: give fewer source objects at once\n";
+    refused(folder.path(), "", 1, words);
 }

@@ -7,6 +7,7 @@ mod made;
 mod printed;
 mod refusal;
 mod render;
+mod room;
 mod test;
 
 use clap::{Args, Subcommand};

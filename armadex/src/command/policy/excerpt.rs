@@ -4,10 +4,13 @@
 use armadex_crds::ClusterImportPolicySpec;
 
 use super::files::File;
+use crate::visible::is_hidden;
 
 /// Characters of a line that are shown: what is before the mark at most, and all.
 const BEFORE: usize = 80;
 const SHOWN: usize = 120;
+/// Bytes of a file in which a template is looked for, again for each message; an API server takes no policy that is larger.
+const SEARCHED: usize = 1 << 20;
 
 /// A place in a text, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +81,9 @@ fn place(message: &str, field: &str) -> Option<Place> {
 /// The line of the file that has this place of a template, and the place in the file: where the template stands, and nowhere else, whatever the space in
 /// it, for YAML indents and folds it.
 fn in_file<'a>(file: &'a str, template: &str, place: Place) -> Option<(&'a str, Place)> {
+    if file.len() > SEARCHED {
+        return None;
+    }
     let text = without_space(file);
     let wanted = without_space(template);
     let before = until(template, place)?;
@@ -118,7 +124,8 @@ fn shown(title: &str, line: &str, place: Place) -> String {
     let margin = " ".repeat(number.len());
     let from = place.column.saturating_sub(1 + BEFORE);
     let text: String = line.chars().skip(from).take(SHOWN).collect();
-    let text = text.replace('\t', " ");
+    // Each takes one column, so the mark stays below its place.
+    let text = text.replace('\t', " ").replace(is_hidden, "\u{fffd}");
     let mark = " ".repeat(place.column - 1 - from);
     format!(
         "{margin}--> {title}\n{margin} |\n{number} | {}\n{margin} | {mark}^\n",

@@ -1,13 +1,17 @@
 //! The documents of files, and of standard input. A file may hold Secrets: what is wrong with one is said by its place and never by its words.
+//! A folder may be a stranger's: nothing in it leads out of it.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use serde_json::{Map, Value};
 use serde_saphyr::{Options, budget, options};
+
+use super::room::Room;
 
 /// What kubectl takes from a folder.
 const ENDINGS: [&str; 3] = ["json", "yaml", "yml"];
@@ -45,12 +49,12 @@ impl Document {
 }
 
 /// Every document of these files, of the files of these folders, and of standard input, which is called `-`.
-pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Document>> {
+pub(super) fn read(paths: &[PathBuf], room: &mut Room) -> anyhow::Result<Vec<Document>> {
     let mut all = Vec::new();
     for path in paths {
         for path in files_of(path)? {
             let file = Arc::new(File {
-                text: text_of(&path)?,
+                text: text_of(&path, room)?,
                 name: name_of(&path),
             });
             let values = values(&file.text).with_context(|| file.name.clone())?;
@@ -64,18 +68,55 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Document>> {
     Ok(all)
 }
 
+/// The text of a file of a folder; none if there is no such file.
+pub(super) fn own_text(path: &Path, room: &mut Room) -> anyhow::Result<Option<String>> {
+    match is_own(path)? {
+        true => text_of(path, room).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Whether there is a file of this name in a folder. A link or a device would lead elsewhere, and is refused, be there something behind it or not.
+pub(super) fn is_own(path: &Path) -> anyhow::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => Ok(true),
+        Ok(found) if found.is_symlink() => bail!("{} is a link: put the file there", name_of(path)),
+        Ok(_) => bail!("{} is no regular file", name_of(path)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", name_of(path))),
+    }
+}
+
 /// The objects of a text, those of a list each for itself.
 pub(super) fn values(text: &str) -> anyhow::Result<Vec<Value>> {
     let documents = serde_saphyr::from_multiple_with_options::<Value>(text, limits());
-    let documents = documents.map_err(|error| match error.location() {
-        Some(place) => {
-            let (line, column) = (place.line(), place.column());
-            anyhow::anyhow!("is not YAML at line {line}, column {column}")
-        }
-        None => anyhow::anyhow!("is not YAML, or stands for too much"),
-    })?;
+    let documents = documents.map_err(|error| not_read(&error))?;
     let documents = documents.into_iter().filter(|value| !value.is_null());
     Ok(documents.flat_map(items).collect())
+}
+
+/// What is wrong with a text, and where.
+fn not_read(error: &serde_saphyr::Error) -> anyhow::Error {
+    use serde_saphyr::Error;
+    let mut cause = error;
+    while let Error::AliasError { error, .. } | Error::WithSnippet { error, .. } = cause {
+        cause = error;
+    }
+    let what = match cause {
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => {
+            "is too large, or its aliases stand for too much,"
+        }
+        _ => "is not YAML",
+    };
+    match error.location() {
+        Some(place) => {
+            anyhow::anyhow!("{what} at line {}, column {}", place.line(), place.column())
+        }
+        None => anyhow::anyhow!("{}", what.trim_end_matches(',')),
+    }
 }
 
 /// For the files of whoever calls: enough for thousands of clusters, and an end to what aliases stand for.
@@ -99,9 +140,13 @@ fn files_of(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let paths: Vec<PathBuf> = paths.collect::<Result<_, _>>()?;
     let is_one = |path: &PathBuf| {
         let ending = path.extension().and_then(|ending| ending.to_str());
-        path.is_file() && ending.is_some_and(|ending| ENDINGS.contains(&ending))
+        ending.is_some_and(|ending| ENDINGS.contains(&ending))
+            && fs::symlink_metadata(path).map_or(true, |found| !found.is_dir())
     };
     let mut files: Vec<PathBuf> = paths.into_iter().filter(is_one).collect();
+    for file in &files {
+        is_own(file)?;
+    }
     files.sort();
     if files.is_empty() {
         bail!("{} has no file in {}", path.display(), ENDINGS.join(", "));
@@ -120,14 +165,27 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-fn text_of(path: &Path) -> anyhow::Result<String> {
+/// A pipe has no less a text than a file. A device has none, and may take being opened for more than a look.
+fn text_of(path: &Path, room: &mut Room) -> anyhow::Result<String> {
     let reading = || format!("cannot read {}", name_of(path));
-    if !is_standard_input(path) {
-        return fs::read_to_string(path).with_context(reading);
+    if is_standard_input(path) {
+        return text_from(std::io::stdin().lock(), room).with_context(reading);
     }
-    let mut text = String::new();
-    let read = std::io::stdin().lock().read_to_string(&mut text);
-    read.map(|_| text).with_context(reading)
+    let kind = fs::metadata(path).with_context(reading)?.file_type();
+    let is_device = kind.is_char_device() || kind.is_block_device();
+    ensure!(!is_device, "{} is a device", name_of(path));
+    let file = fs::File::open(path).with_context(reading)?;
+    text_from(file, room).with_context(reading)
+}
+
+fn text_from(source: impl Read, room: &mut Room) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    let one_more = room.left().saturating_add(1);
+    source.take(one_more).read_to_end(&mut bytes)?;
+    room.take(bytes.len())?;
+    String::from_utf8(bytes)
+        .ok()
+        .context("it is no text in UTF-8")
 }
 
 /// As `kubectl get -o yaml` writes several objects: a list, whose items may lack what the list says of them.
@@ -191,5 +249,30 @@ mod tests {
             assert!(words.starts_with("is not YAML at line "), "{words}");
             assert!(!words.contains("hunter2"), "{words}");
         }
+    }
+
+    #[test]
+    fn what_is_too_much_is_not_told_as_something_else() {
+        let deeper = (1..100).map(|level| format!("- &a{level} [*a{}]\n", level - 1));
+        let aliases = format!("- &a0 x\n{}", deeper.collect::<String>());
+        for text in [aliases, "a\n---\n".repeat(100_001)] {
+            let words = format!("{:#}", values(&text).expect_err("too much"));
+            assert!(
+                words.starts_with("is too large, or its aliases "),
+                "{words}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_more_is_read_than_there_is_room_for() {
+        let mut room = Room::new(10, "full".to_owned());
+        assert_eq!(
+            text_from(&b"123456"[..], &mut room).expect("read"),
+            "123456"
+        );
+        let endless = text_from(std::io::repeat(b'a'), &mut room).expect_err("no room");
+        assert_eq!(endless.to_string(), "full");
+        assert_eq!(text_from(&b"1234"[..], &mut room).expect("read"), "1234");
     }
 }

@@ -21,6 +21,7 @@ use super::excerpt::excerpt;
 use super::files::{Document, File};
 use super::given::{Given, in_words};
 use super::refusal::Refusal;
+use super::room::Room;
 
 const GIVE: &str = "give it with --from";
 
@@ -41,7 +42,7 @@ pub(super) struct Outcome {
 
 /// What a policy makes of one source object.
 pub(super) struct Made {
-    pub(super) lifecycle: PediaClusterLifecycle,
+    pub(super) lifecycle: Arc<PediaClusterLifecycle>,
     /// None as long as something is in the way.
     pub(super) cluster: Option<PediaCluster>,
 }
@@ -123,7 +124,12 @@ impl Policy {
 }
 
 /// What these policies make, the first ones first: a name belongs to whoever made it first.
-pub(super) fn make(policies: &[Policy], given: &Given, secrets: &SecretNamespaces) -> Outcome {
+pub(super) fn make(
+    policies: &[Policy],
+    given: &Given,
+    secrets: &SecretNamespaces,
+    room: &mut Room,
+) -> anyhow::Result<Outcome> {
     let (mut outcome, mut lifecycles) = (Outcome::default(), Vec::new());
     for policy in policies {
         let making = Making {
@@ -132,11 +138,11 @@ pub(super) fn make(policies: &[Policy], given: &Given, secrets: &SecretNamespace
             secrets,
         };
         match making.ground() {
-            Ok(ground) => making.follow(&ground, &mut lifecycles, &mut outcome),
+            Ok(ground) => making.follow(&ground, &mut lifecycles, &mut outcome, room)?,
             Err(refusal) => outcome.refused.push(*refusal),
         }
     }
-    outcome
+    Ok(outcome)
 }
 
 /// What one policy makes.
@@ -230,9 +236,13 @@ impl Making<'_> {
         ground: &Ground,
         lifecycles: &mut Vec<Arc<PediaClusterLifecycle>>,
         outcome: &mut Outcome,
-    ) {
+        room: &mut Room,
+    ) -> anyhow::Result<()> {
         let source = &ground.source;
         let objects = self.given.objects(source);
+        // Each lifecycle carries the templates, and all are made at once.
+        let carried = serde_json::to_vec(&self.policy.object.spec)?.len();
+        room.check(carried.saturating_mul(objects.len()))?;
         let facts = armadex_importpolicy::Facts {
             policy: &self.policy.object,
             compiled: &ground.compiled,
@@ -260,12 +270,12 @@ impl Making<'_> {
             lifecycle.metadata.uid = Some(lifecycle.name_any());
             let cluster = self.cluster(source, &lifecycle, &objects);
             let cluster = cluster.map_err(|refusal| outcome.refused.push(*refusal));
-            lifecycles.push(Arc::new(lifecycle.clone()));
-            outcome.made.push(Made {
-                lifecycle,
-                cluster: cluster.ok(),
-            });
+            let (lifecycle, cluster) = (Arc::new(lifecycle), cluster.ok());
+            room.take(serde_json::to_vec(&(&lifecycle, &cluster))?.len())?;
+            lifecycles.push(lifecycle.clone());
+            outcome.made.push(Made { lifecycle, cluster });
         }
+        Ok(())
     }
 
     /// The source objects that the policy does not speak of: it made nothing of them and found nothing wrong with them.

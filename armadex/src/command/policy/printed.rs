@@ -1,6 +1,7 @@
 //! What policies make, as objects that `kubectl apply` takes. Owner references are left out: they name uids, which no file knows.
 
 use anyhow::Context as _;
+use armadex_crds::PediaClusterLifecycle;
 use kube::core::ObjectMeta;
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use super::made::{Made, Outcome};
 pub(super) fn objects(outcome: &Outcome) -> anyhow::Result<Vec<Value>> {
     let mut objects = Vec::new();
     for Made { lifecycle, cluster } in &outcome.made {
-        let mut lifecycle = lifecycle.clone();
+        let mut lifecycle = PediaClusterLifecycle::clone(lifecycle);
         lifecycle.metadata = own(&lifecycle.metadata);
         objects.push(serde_json::to_value(lifecycle)?);
         if let Some(cluster) = cluster {

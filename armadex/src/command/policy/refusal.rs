@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::visible::visible;
+
 /// One thing that does not come about.
 #[derive(Debug)]
 pub(super) struct Refusal {
@@ -35,11 +37,11 @@ impl Refusal {
 /// In one line.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.subject)?;
+        write!(f, "{}: ", visible(&self.subject))?;
         if let Some((type_, reason)) = &self.condition {
             write!(f, "{type_}=False, {reason}: ")?;
         }
         let words: Vec<&str> = self.message.split_whitespace().collect();
-        f.write_str(&words.join(" "))
+        f.write_str(&visible(&words.join(" ")))
     }
 }

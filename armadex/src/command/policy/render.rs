@@ -1,5 +1,6 @@
 //! `armadex policy render`: prints what policies would make.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -11,7 +12,9 @@ use super::files;
 use super::given::Given;
 use super::made::{Outcome, Policy, make};
 use super::printed;
+use super::room::Rooms;
 use crate::credentials::CredentialFlags;
+use crate::visible::visible;
 
 /// Print what a ClusterImportPolicy would make of objects in files, without a control plane.
 ///
@@ -55,7 +58,12 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
         "- stands for standard input, which can be read once: name it once"
     );
     let secrets = SecretNamespaces::new(&flags.credentials.credential_namespaces);
-    let outcome = rendered(&flags.filename, &flags.from, &secrets)?;
+    let outcome = rendered(
+        &flags.filename,
+        &flags.from,
+        &secrets,
+        &mut Rooms::default(),
+    )?;
     let objects = printed::objects(&outcome)?;
     let text = match flags.output {
         Output::Yaml => printed::yaml(&objects)?,
@@ -65,7 +73,7 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
     written.context("cannot write what was rendered")?;
     let mut told = std::io::stderr().lock();
     for refusal in &outcome.refused {
-        told.write_all(refusal.in_full().as_bytes())?;
+        told.write_all(visible(&refusal.in_full()).as_bytes())?;
     }
     ensure!(
         outcome.refused.is_empty(),
@@ -79,13 +87,15 @@ pub(super) fn rendered(
     policies: &[PathBuf],
     from: &[PathBuf],
     secrets: &SecretNamespaces,
+    rooms: &mut Rooms,
 ) -> anyhow::Result<Outcome> {
     let (mut found, mut given) = (Vec::<Policy>::new(), Vec::new());
-    for document in files::read(policies)? {
+    let mut known = BTreeSet::new();
+    for document in files::read(policies, &mut rooms.read)? {
         match Policy::read(document)? {
             Ok(policy) => {
                 let name = policy.name();
-                let is_new = found.iter().all(|known| known.name() != name);
+                let is_new = known.insert(name.clone());
                 ensure!(is_new, "the ClusterImportPolicy {name} is given twice");
                 found.push(policy);
             }
@@ -95,6 +105,6 @@ pub(super) fn rendered(
     let names = policies.iter().map(|path| path.display().to_string());
     let names = names.collect::<Vec<_>>().join(", ");
     ensure!(!found.is_empty(), "no ClusterImportPolicy in {names}");
-    given.extend(files::read(from)?);
-    Ok(make(&found, &Given::new(given)?, secrets))
+    given.extend(files::read(from, &mut rooms.read)?);
+    make(&found, &Given::new(given)?, secrets, &mut rooms.made)
 }
