@@ -29,7 +29,7 @@ spec:
   creationCondition: "{{eq source.status.phase \"Ready\"}}"
   template: |
     metadata:
-      labels:
+      annotations:
         region: {{toJson references.region.data.name}}
     spec:
       apiserver: {{toJson source.spec.endpoint}}
@@ -87,7 +87,7 @@ spec:
     version: v1
   template: |
     metadata:
-      labels:
+      annotations:
         region: {{toJson references.region.data.name}}
     spec:
       apiserver: {{toJson source.spec.endpoint}}
@@ -101,7 +101,7 @@ const CLUSTER: &str = r#"---
 apiVersion: cluster.clusterpedia.io/v1alpha2
 kind: PediaCluster
 metadata:
-  labels:
+  annotations:
     region: "eu: \"central\""
   name: fleet-one
 spec:
@@ -294,6 +294,18 @@ fn a_policy_that_is_not_valid_is_told_in_the_words_of_its_condition() {
         "Validated=False, FailedNegotiateSourceResource: the control plane serves members.example.com as v1, and the policy allows v2",
     );
     check(
+        ("resource: secrets", "resource: secret"),
+        "Validated=False, FailedNegotiateReferenceResource: the control plane does not serve secret: give it with --from, or its \
+         CustomResourceDefinition; configmaps, secrets, members.example.com are there",
+    );
+    check(
+        (
+            "group: example.com\n    resource: members",
+            "group: \"\"\n    resource: pods",
+        ),
+        "no pods is there: give a source object with --from; configmaps, secrets, members.example.com are there",
+    );
+    check(
         ("    namespaceTemplate: fleet\n", ""),
         "Validated=False, InvalaidPolicy: references[region]: configmaps lie in namespaces: namespaceTemplate is missing",
     );
@@ -308,11 +320,6 @@ fn a_source_object_of_which_nothing_comes_is_told_in_the_words_of_the_controller
         &one(
             "Reconciling=False, FailedReconcile: nameTemplate: \"\\\"one\\\"\" can't name an object",
         ),
-    );
-    check(
-        "member.yaml",
-        ("usual", "spare"),
-        &one("source.selectorTemplate does not say true"),
     );
     check(
         "member.yaml",
@@ -352,9 +359,12 @@ fn a_reference_that_is_missing_is_told_with_the_way_out() {
             "[secret]: {secret}; one has no metadata.namespace there"
         )),
     );
-    others(
-        ("stringData: {token: hunter2}", "data: {token: 'hunter2!'}"),
-        created("FailedResolveAndDecodePediaCluster: template: spec.tokenData: not base64"),
+    check(
+        "policy.yaml",
+        ("resource: configmaps", "resource: pods"),
+        &missing(
+            "[region]: pods fleet/region does not exist: give it with --from; configmaps, secrets, members.example.com are there",
+        ),
     );
     check(
         "policy.yaml",
@@ -399,6 +409,65 @@ fn a_plural_name_that_nobody_would_guess_is_that_of_the_definition() {
     let ran = run(folder.path(), &format!("{RENDER} --from crd.yaml"));
     assert_eq!((ran.code, &*ran.told), (Some(0), ""));
     assert!(ran.out.contains("resource: fleetfolk\n"), "{}", ran.out);
+}
+
+#[test]
+fn of_a_kind_without_objects_the_definition_says_version_and_scope() {
+    let folder = folder();
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: regions.example.com}\n\
+                      spec: {group: example.com, scope: Namespaced, names: {kind: Region, plural: regions}, \
+                      versions: [{name: v1beta1, served: true}, {name: v2, served: true}, {name: v3, served: false}]}\n";
+    write(folder.path(), "crd.yaml", definition);
+    let policy = POLICY.replace(
+        "group: \"\"\n    resource: configmaps",
+        "group: example.com\n    resource: regions",
+    );
+    write(folder.path(), "policy.yaml", &policy);
+    let ran = run(folder.path(), &format!("{RENDER} --from crd.yaml"));
+    assert_eq!(ran.code, Some(1));
+    let words = "references[region]: regions.example.com fleet/region does not exist: give it with --from\n";
+    assert!(ran.told.contains(words), "{}", ran.told);
+    assert!(
+        ran.out.contains("resource: regions\n    version: v2\n"),
+        "{}",
+        ran.out
+    );
+    let policy = policy.replace("    namespaceTemplate: fleet\n", "");
+    write(folder.path(), "policy.yaml", &policy);
+    let ran = run(folder.path(), &format!("{RENDER} --from crd.yaml"));
+    assert!(
+        ran.told.contains("regions lie in namespaces"),
+        "{}",
+        ran.told
+    );
+}
+
+#[test]
+fn what_a_policy_leaves_out_is_told_and_is_no_failure() {
+    let folder = folder();
+    write(
+        folder.path(),
+        "member.yaml",
+        &MEMBER.replace("usual", "spare"),
+    );
+    let ran = run(folder.path(), RENDER);
+    let words = "fleets: members.example.com one: source.selectorTemplate does not say true\n";
+    assert_eq!((ran.code, &*ran.told, &*ran.out), (Some(0), words, ""));
+}
+
+#[test]
+fn a_field_without_a_value_is_none() {
+    let folder = folder();
+    let (before, after) = POLICY.split_once("  - key: secret\n").expect("references");
+    let (_, after) = after.split_once("  nameTemplate: \"fleet").expect("a name");
+    let policy = format!("{before}  # - key: secret\n  nameTemplate: \"fleet{after}");
+    let lines = policy
+        .lines()
+        .filter(|line| !line.contains("{toJson references."));
+    let lines: String = lines.map(|line| format!("{line}\n")).collect();
+    write(folder.path(), "policy.yaml", &lines);
+    let ran = run(folder.path(), RENDER);
+    assert_eq!((ran.code, &*ran.told), (Some(0), ""));
 }
 
 /// Holds how a run ends that is given this too, and what its words begin with.
@@ -447,7 +516,7 @@ fn what_is_wrong_with_a_file_is_told_by_its_name() {
         ),
         (
             "older.yaml",
-            "object 1 of older.yaml is of the version v1beta1, and others of its kind are of v1: give all in one",
+            "object 1 of older.yaml: Member two is of the version v1beta1, and others of its kind are of v1: give all in one",
         ),
         ("/dev/zero", "/dev/zero is a device\n"),
         ("linked", "linked/a.yaml is a link: put the file there\n"),
@@ -461,6 +530,43 @@ fn what_is_wrong_with_a_file_is_told_by_its_name() {
     }
     let ran = run(folder, "render -f member.yaml");
     assert_eq!(ran.told, "armadex: no ClusterImportPolicy in member.yaml\n");
+}
+
+#[test]
+fn an_object_that_no_api_server_would_have_stored_is_refused() {
+    let folder = folder();
+    let folder = folder.path();
+    for (object, words) in [
+        (
+            "kind: Secret, metadata: {namespace: a, name: b}, data: {token: hunter2}",
+            "Secret a/b: data.token is not base64",
+        ),
+        (
+            "kind: Secret, metadata: {name: b}",
+            "Secret b has no metadata.namespace, and karmada-cluster/one has one",
+        ),
+        (
+            "kind: Node, metadata: {namespace: a, name: b}",
+            "Node a/b has a metadata.namespace, and no other Node lies in one",
+        ),
+        (
+            "kind: Node, metadata: {name: \"a\\e[2J\"}",
+            "metadata.name \"a\\u{1b}[2J\" can't name an object",
+        ),
+    ] {
+        write(
+            folder,
+            "other.yaml",
+            &format!("{{apiVersion: v1, {object}}}"),
+        );
+        let words = format!("armadex: object 1 of other.yaml: {words}\n");
+        refused(folder, "--from other.yaml", 1, &words);
+    }
+    let spaced = POLICY.replace("name: fleets", "name: a b");
+    write(folder, "other.yaml", &spaced);
+    let words =
+        "armadex: object 1 of other.yaml: metadata.name \"a b\" can't name a ClusterImportPolicy\n";
+    refused(folder, "-f other.yaml", 1, words);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod printed;
 mod refusal;
 mod render;
 mod room;
+mod stored;
 mod test;
 
 use clap::{Args, Subcommand};

@@ -1,106 +1,119 @@
 //! Objects of files in the place of a control plane: which kinds it serves, in which version, and which objects it has of them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
-use armadex_crds::{Base64Bytes, ResolvedReference};
+use armadex_crds::ResolvedReference;
 use armadex_lifecycle::Lookup;
 use armadex_policy::{Found, Gvr, ObjectName, ResolveError, Served, allowed_versions};
-use kube::core::{ApiResource, DynamicObject, GroupVersion, GroupVersionKind};
+use kube::core::{ApiResource, GroupVersion, GroupVersionKind, Version};
 use serde_json::Value;
 
 use super::files::Document;
+use super::stored::{in_words, stored};
 
-/// Every object that was given.
-#[derive(Default)]
+/// Kinds that every control plane serves, all as v1, and whether their objects lie in namespaces.
+const CORE: [(&str, bool); 16] = [
+    ("componentstatuses", false),
+    ("configmaps", true),
+    ("endpoints", true),
+    ("events", true),
+    ("limitranges", true),
+    ("namespaces", false),
+    ("nodes", false),
+    ("persistentvolumeclaims", true),
+    ("persistentvolumes", false),
+    ("pods", true),
+    ("podtemplates", true),
+    ("replicationcontrollers", true),
+    ("resourcequotas", true),
+    ("secrets", true),
+    ("serviceaccounts", true),
+    ("services", true),
+];
+
+/// Every object that was given, and the kinds that are known without one.
 pub(super) struct Given {
     /// By group and plural name.
     kinds: BTreeMap<(String, String), Kind>,
 }
 
 /// The objects of a kind.
+#[derive(Default)]
 struct Kind {
-    version: String,
-    namespaced: bool,
+    /// The one of its objects; as long as there is none, those that are served.
+    versions: Vec<String>,
+    /// Whether they lie in namespaces; of a kind that nobody defined, the first object says so.
+    namespaced: Option<bool>,
+    /// It is there because of an object, or of a definition.
+    is_given: bool,
     objects: BTreeMap<ObjectName, Arc<Found>>,
+    /// The first object of each name.
+    names: BTreeMap<String, ObjectName>,
 }
 
 /// What a CustomResourceDefinition says of its kind.
 struct Defined {
     plural: String,
     namespaced: bool,
+    /// Those that are served, the one that an API server prefers first.
+    versions: Vec<String>,
 }
+
+/// By group and kind.
+type Definitions = BTreeMap<(String, String), Defined>;
 
 impl Given {
     /// Of these documents. A kind's plural name is that of its CustomResourceDefinition if that is given too, else what such names are mostly.
     pub(super) fn new(documents: Vec<Document>) -> anyhow::Result<Self> {
-        let defined = definitions(&documents);
-        let mut given = Self::default();
+        let definitions = definitions(&documents);
+        let mut given = Self {
+            kinds: known(&definitions),
+        };
         for document in documents {
-            given.add(document, &defined)?;
+            given.add(document, &definitions)?;
         }
         Ok(given)
     }
 
-    fn add(
-        &mut self,
-        document: Document,
-        defined: &BTreeMap<(String, String), Defined>,
-    ) -> anyhow::Result<()> {
+    fn add(&mut self, document: Document, definitions: &Definitions) -> anyhow::Result<()> {
         let place = document.place();
         let (api_version, kind) = document.kind()?;
         let version: GroupVersion = api_version
             .parse()
             .with_context(|| format!("{place} has no sound apiVersion"))?;
         let gvk = version.with_kind(kind);
-        let definition = defined.get(&(gvk.group.clone(), gvk.kind.clone()));
-        let plural = match definition {
+        let plural = match definitions.get(&(gvk.group.clone(), gvk.kind.clone())) {
             Some(definition) => definition.plural.clone(),
             None => ApiResource::from_gvk(&gvk).plural,
         };
-        let found = found(document.value, &gvk).with_context(|| place.clone())?;
-        let known = self.kinds.entry((gvk.group.clone(), plural));
-        let known = known.or_insert_with(|| Kind {
-            version: gvk.version.clone(),
-            namespaced: definition.is_some_and(|definition| definition.namespaced),
-            objects: BTreeMap::new(),
-        });
-        ensure!(
-            known.version == gvk.version,
-            "{place} is of the version {}, and others of its kind are of {}: give all in one, as a control plane has them",
-            gvk.version,
-            known.version
-        );
-        known.namespaced |= !found.name.namespace.is_empty();
-        let name = in_words(&found.name);
-        match known.objects.entry(found.name.clone()) {
-            Entry::Vacant(free) => drop(free.insert(Arc::new(found))),
-            Entry::Occupied(_) => anyhow::bail!("{place}: {} {name} is given twice", gvk.kind),
-        }
-        Ok(())
+        let found = stored(document.value, &gvk).with_context(|| place.clone())?;
+        let kind = self.kinds.entry((gvk.group.clone(), plural)).or_default();
+        kind.add(found, &gvk).context(place)
     }
 
-    /// What is served of a resource; nothing if no object of it was given, and whoever asks finds none.
+    /// What is served of a resource: of a kind of the core, of which an object was given, or its definition.
     pub(super) fn served(
         &self,
         group: &str,
         resource: &str,
         wanted: &[String],
     ) -> Result<Option<Served>, ResolveError> {
-        let Some(kind) = self.kind(group, resource) else {
+        let kind = self.kind(group, resource);
+        let Some(kind) = kind.filter(|kind| !kind.versions.is_empty()) else {
             return Ok(None);
         };
-        let served = std::slice::from_ref(&kind.version);
-        allowed_versions(group, resource, served, wanted)?;
-        Ok(Some(Served {
+        let allowed = allowed_versions(group, resource, &kind.versions, wanted)?;
+        Ok(allowed.into_iter().next().map(|version| Served {
             gvr: Gvr {
                 group: group.to_owned(),
-                version: kind.version.clone(),
+                version,
                 resource: resource.to_owned(),
             },
-            namespaced: kind.namespaced,
+            namespaced: kind.namespaced.unwrap_or_default(),
         }))
     }
 
@@ -111,35 +124,44 @@ impl Given {
         objects.unwrap_or_default()
     }
 
+    /// One object of a resource.
+    pub(super) fn object(&self, group: &str, resource: &str, name: &ObjectName) -> Lookup {
+        let kind = self.kind(group, resource);
+        let found = kind.and_then(|kind| kind.objects.get(name));
+        found.map_or(Lookup::Missing, |found| Lookup::Found(found.clone()))
+    }
+
     /// The object that is referred to.
     pub(super) fn look_up(&self, reference: &ResolvedReference) -> Lookup {
         let name = ObjectName {
             namespace: reference.namespace.clone(),
             name: reference.name.clone(),
         };
-        let kind = self.kind(&reference.group, &reference.resource);
-        let found = kind.and_then(|kind| kind.objects.get(&name));
-        found.map_or(Lookup::Missing, |found| Lookup::Found(found.clone()))
+        self.object(&reference.group, &reference.resource, &name)
     }
 
     /// An object that may be meant with one that is missing: of its name in another namespace, or in none.
     pub(super) fn namesake(&self, reference: &ResolvedReference) -> Option<&ObjectName> {
         let kind = self.kind(&reference.group, &reference.resource)?;
-        kind.objects
-            .keys()
-            .find(|known| known.name == reference.name)
+        kind.names.get(&reference.name)
+    }
+
+    /// Whether the files say anything of a kind.
+    pub(super) fn has_kind(&self, group: &str, resource: &str) -> bool {
+        self.kind(group, resource).is_some_and(|kind| kind.is_given)
     }
 
     /// The resources that were given, for people to read.
     pub(super) fn resources(&self) -> String {
-        let names = self
-            .kinds
-            .keys()
-            .map(|(group, resource)| match group.as_str() {
-                "" => resource.clone(),
-                group => format!("{resource}.{group}"),
-            });
-        names.collect::<Vec<_>>().join(", ")
+        let given = self.kinds.iter().filter(|(_, kind)| kind.is_given);
+        let names = given.map(|((group, resource), _)| match group.as_str() {
+            "" => resource.clone(),
+            group => format!("{resource}.{group}"),
+        });
+        match names.collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => "nothing is there".to_owned(),
+            some => format!("{some} are there"),
+        }
     }
 
     fn kind(&self, group: &str, resource: &str) -> Option<&Kind> {
@@ -147,16 +169,76 @@ impl Given {
     }
 }
 
-/// `namespace/name`, or the name alone.
-pub(super) fn in_words(object: &ObjectName) -> String {
-    let ObjectName { namespace, name } = object;
-    match namespace.as_str() {
-        "" => name.clone(),
-        namespace => format!("{namespace}/{name}"),
+impl Kind {
+    fn add(&mut self, found: Found, gvk: &GroupVersionKind) -> anyhow::Result<()> {
+        self.check(&found.name, gvk)?;
+        self.versions = vec![gvk.version.clone()];
+        self.is_given = true;
+        let is_namespaced = !found.name.namespace.is_empty();
+        self.namespaced.get_or_insert(is_namespaced);
+        let name = self.names.entry(found.name.name.clone());
+        let name = name.or_insert_with(|| found.name.clone());
+        if found.name < *name {
+            *name = found.name.clone();
+        }
+        match self.objects.entry(found.name.clone()) {
+            Entry::Vacant(free) => drop(free.insert(Arc::new(found))),
+            Entry::Occupied(_) => {
+                anyhow::bail!("{} {} is given twice", gvk.kind, in_words(&found.name))
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an object goes with what is known of the kind.
+    fn check(&self, name: &ObjectName, gvk: &GroupVersionKind) -> anyhow::Result<()> {
+        let (kind, object) = (&gvk.kind, in_words(name));
+        let lies_in_one = !name.namespace.is_empty();
+        ensure!(
+            !(lies_in_one && self.namespaced == Some(false)),
+            "{kind} {object} has a metadata.namespace, and no other {kind} lies in one"
+        );
+        let Some(other) = self.objects.keys().next() else {
+            return Ok(());
+        };
+        ensure!(
+            lies_in_one != other.namespace.is_empty(),
+            "{kind} {object} has no metadata.namespace, and {} has one",
+            in_words(other)
+        );
+        let known = self.versions.join(", ");
+        ensure!(
+            known == gvk.version,
+            "{kind} {object} is of the version {}, and others of its kind are of {known}: give all in one, as a control plane has them",
+            gvk.version,
+        );
+        Ok(())
     }
 }
 
-fn definitions(documents: &[Document]) -> BTreeMap<(String, String), Defined> {
+/// What is served without an object of it.
+fn known(definitions: &Definitions) -> BTreeMap<(String, String), Kind> {
+    let core = CORE.iter().map(|(plural, namespaced)| {
+        let kind = Kind {
+            versions: vec!["v1".to_owned()],
+            namespaced: Some(*namespaced),
+            ..Kind::default()
+        };
+        ((String::new(), (*plural).to_owned()), kind)
+    });
+    let defined = definitions.iter().map(|((group, _), defined)| {
+        let kind = Kind {
+            versions: defined.versions.clone(),
+            namespaced: Some(defined.namespaced),
+            is_given: true,
+            ..Kind::default()
+        };
+        ((group.clone(), defined.plural.clone()), kind)
+    });
+    core.chain(defined).collect()
+}
+
+fn definitions(documents: &[Document]) -> Definitions {
     let definitions = documents.iter().filter_map(|document| {
         let text = |path: &str| document.value.pointer(path).and_then(Value::as_str);
         if text("/kind") != Some("CustomResourceDefinition") {
@@ -166,46 +248,19 @@ fn definitions(documents: &[Document]) -> BTreeMap<(String, String), Defined> {
         let defined = Defined {
             plural: text("/spec/names/plural")?.to_owned(),
             namespaced: text("/spec/scope") == Some("Namespaced"),
+            versions: served_versions(&document.value),
         };
         Some(((group.to_owned(), kind.to_owned()), defined))
     });
     definitions.collect()
 }
 
-/// As a watch of it would have it. Its fields are not told: it may be a Secret.
-fn found(mut object: Value, gvk: &GroupVersionKind) -> anyhow::Result<Found> {
-    if gvk.group.is_empty() && gvk.kind == "Secret" {
-        encode(&mut object);
-    }
-    let object: Option<DynamicObject> = serde_json::from_value(object).ok();
-    let object = object.context("its metadata is none: names, labels and annotations are text")?;
-    ensure!(
-        object
-            .metadata
-            .name
-            .as_ref()
-            .is_some_and(|name| !name.is_empty()),
-        "metadata.name is missing"
-    );
-    Ok(Found::from(object))
-}
-
-/// As an API server does with `stringData`, which nobody ever reads from it.
-fn encode(secret: &mut Value) {
-    let Some(fields) = secret.as_object_mut() else {
-        return;
-    };
-    let Some(Value::Object(texts)) = fields.remove("stringData") else {
-        return;
-    };
-    let data = fields.entry("data").or_insert(Value::Null);
-    if data.is_null() {
-        *data = Value::Object(serde_json::Map::new());
-    }
-    for (key, text) in texts {
-        if let (Some(data), Some(text)) = (data.as_object_mut(), text.as_str()) {
-            let encoded = serde_json::to_value(Base64Bytes::from_bytes(text.as_bytes()));
-            data.insert(key, encoded.unwrap_or_default());
-        }
-    }
+fn served_versions(definition: &Value) -> Vec<String> {
+    let versions = definition.pointer("/spec/versions");
+    let versions = versions.and_then(Value::as_array).into_iter().flatten();
+    let served = versions.filter(|version| version.get("served") != Some(&Value::Bool(false)));
+    let names = served.filter_map(|version| version.get("name")?.as_str());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort_by_key(|name| Reverse(Version::parse(name).priority()));
+    names
 }

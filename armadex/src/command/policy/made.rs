@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use armadex_crds::conditions::{
     LifecycleCondition, LifecycleReason, PolicyCondition, PolicyValidatedReason, ReconcilingReason,
 };
@@ -12,16 +12,17 @@ use armadex_crds::{
     PediaClusterLifecycle, PolicyReference, PolicySource, ResolvedReference, misfits,
 };
 use armadex_importpolicy::{Compiled, Invalid, Looks, Plan, refused_source};
-use armadex_lifecycle::{Lookup, Planned, Problem, Step, Stop};
+use armadex_lifecycle::{Planned, Problem, Step, Stop};
 use armadex_policy::{Found, Gvr, ObjectName, ResolveError, SecretNamespaces, Served};
 use kube::{CustomResourceExt as _, Resource as _, ResourceExt as _};
 use serde_json::Value;
 
 use super::excerpt::excerpt;
 use super::files::{Document, File};
-use super::given::{Given, in_words};
+use super::given::Given;
 use super::refusal::Refusal;
 use super::room::Room;
+use super::stored::{in_words, is_subdomain, prune};
 
 const GIVE: &str = "give it with --from";
 
@@ -67,13 +68,20 @@ impl Policy {
             return Ok(Err(document));
         }
         let place = document.place();
-        let Document { file, value, .. } = document;
+        let Document {
+            file, mut value, ..
+        } = document;
+        prune(&mut value);
         let misfits = misfits(&ClusterImportPolicy::crd(), &value);
         let name = value.pointer("/metadata/name").and_then(Value::as_str);
         let name = name.filter(|name| !name.is_empty());
         let name = name
             .with_context(|| format!("{place}: metadata.name is missing"))?
             .to_owned();
+        ensure!(
+            is_subdomain(&name),
+            "{place}: metadata.name {name:?} can't name a ClusterImportPolicy"
+        );
         let mut object = match misfits[..] {
             [] => serde_json::from_value(value)
                 .with_context(|| format!("{place} is no ClusterImportPolicy"))?,
@@ -98,6 +106,7 @@ impl Policy {
             subject,
             condition: None,
             hint: None,
+            is_choice: false,
             excerpt: excerpt(&self.object.spec, &self.file, &message),
             message,
         }
@@ -172,11 +181,8 @@ impl Making<'_> {
         let (mut versions, mut namespaced) = (Vec::new(), Vec::new());
         for reference in &spec.references {
             let served = self.served(reference)?;
-            // Where none is given none is found, and what it may be else is not of interest.
-            namespaced.push(served.as_ref().is_some_and(|served| served.namespaced));
-            let version = served.map(|served| served.gvr.version);
-            let version = version.or_else(|| reference.versions.first().cloned());
-            versions.push(version.unwrap_or_else(|| "v1".to_owned()));
+            namespaced.push(served.namespaced);
+            versions.push(served.gvr.version);
         }
         armadex_importpolicy::validate_namespaces(spec, namespaced).map_err(invalid)?;
         let scopes = self.secrets.scopes(&source);
@@ -198,35 +204,40 @@ impl Making<'_> {
             ..
         } = &self.policy.object.spec.source;
         let served = self.given.served(group, resource, versions);
-        if let Some(served) = served.map_err(|error| Box::new(refused(error)))? {
-            return Ok(served.gvr);
+        let served = served.map_err(|error| Box::new(refused(error)))?;
+        let there = self.given.resources();
+        let hint = Some(format!("give a source object with --from; {there}"));
+        let Some(Served { gvr, .. }) = served else {
+            let refused = refused(not_served(group, resource));
+            return Err(Box::new(Refusal { hint, ..refused }));
+        };
+        if self.given.objects(&gvr).is_empty() {
+            let refused = self
+                .policy
+                .refusal(self.policy.name(), format!("no {gvr} is there"));
+            return Err(Box::new(Refusal { hint, ..refused }));
         }
-        let name = match group.as_str() {
-            "" => resource.clone(),
-            group => format!("{resource}.{group}"),
-        };
-        let there = match self.given.resources() {
-            none if none.is_empty() => "nothing is".to_owned(),
-            some => format!("{some} are"),
-        };
-        let hint = format!("give a source object with --from; {there} there");
-        Err(Box::new(Refusal {
-            hint: Some(hint),
-            ..refused(ResolveError::NotServed(name))
-        }))
+        Ok(gvr)
     }
 
-    fn served(&self, reference: &PolicyReference) -> Result<Option<Served>, Box<Refusal>> {
+    fn served(&self, reference: &PolicyReference) -> Result<Served, Box<Refusal>> {
         let PolicyReference {
             group,
             resource,
             versions,
             ..
         } = reference;
-        let served = self.given.served(group, resource, versions);
-        served.map_err(|error| {
+        let refused = |error: ResolveError| {
             let reason = PolicyValidatedReason::FailedNegotiateReferenceResource;
-            Box::new(self.policy.not_valid(reason, error.to_string()))
+            self.policy.not_valid(reason, error.to_string())
+        };
+        let served = self.given.served(group, resource, versions);
+        let served = served.map_err(|error| Box::new(refused(error)))?;
+        served.ok_or_else(|| {
+            let there = self.given.resources();
+            let hint = Some(format!("{GIVE}, or its CustomResourceDefinition; {there}"));
+            let refused = refused(not_served(group, resource));
+            Box::new(Refusal { hint, ..refused })
         })
     }
 
@@ -266,9 +277,14 @@ impl Making<'_> {
             }
         });
         outcome.refused.extend(failed);
+        // All have the same templates.
+        let first = plan.create.first();
+        let Some(compiled) = first.map(|first| armadex_lifecycle::validate(&first.spec)) else {
+            return Ok(());
+        };
         for mut lifecycle in plan.create {
             lifecycle.metadata.uid = Some(lifecycle.name_any());
-            let cluster = self.cluster(source, &lifecycle, &objects);
+            let cluster = self.cluster(source, &lifecycle, &compiled);
             let cluster = cluster.map_err(|refusal| outcome.refused.push(*refusal));
             let (lifecycle, cluster) = (Arc::new(lifecycle), cluster.ok());
             room.take(serde_json::to_vec(&(&lifecycle, &cluster))?.len())?;
@@ -290,12 +306,16 @@ impl Making<'_> {
         let left = left.filter(|(_, name)| !settled.contains(name));
         left.map(|(object, name)| {
             let readable = self.secrets.check(source, &object.name.namespace);
-            let message = match readable {
-                _ if object.deleting => "it is being deleted".to_owned(),
-                Err(refusal) => refusal,
-                Ok(()) => "source.selectorTemplate does not say true".to_owned(),
+            let (is_choice, message) = match readable {
+                _ if object.deleting => (false, "it is being deleted".to_owned()),
+                Err(refusal) => (false, refusal),
+                Ok(()) => (true, "source.selectorTemplate does not say true".to_owned()),
             };
-            self.policy.refusal_of(source, &name, message)
+            let refusal = self.policy.refusal_of(source, &name, message);
+            Refusal {
+                is_choice,
+                ..refusal
+            }
         })
         .collect()
     }
@@ -305,7 +325,7 @@ impl Making<'_> {
         &self,
         source: &Gvr,
         lifecycle: &PediaClusterLifecycle,
-        objects: &[Arc<Found>],
+        compiled: &Result<armadex_lifecycle::Compiled, Problem>,
     ) -> Result<PediaCluster, Box<Refusal>> {
         let name = name_of(&lifecycle.spec.source);
         let refused = |problem: Problem, hint| {
@@ -318,13 +338,12 @@ impl Making<'_> {
                     .refusal_of(source, &in_words(&name), problem.message)
             })
         };
-        let compiled = armadex_lifecycle::validate(&lifecycle.spec);
-        let compiled = compiled.map_err(|problem| refused(problem, None))?;
-        let object = objects.iter().find(|object| object.name == name);
+        let compiled = compiled.as_ref();
+        let compiled = compiled.map_err(|problem| refused(problem.clone(), None))?;
         let facts = armadex_lifecycle::Facts {
             lifecycle,
-            compiled: &compiled,
-            source: object.map_or(Lookup::Missing, |object| Lookup::Found(object.clone())),
+            compiled,
+            source: self.given.object(&source.group, &source.resource, &name),
             cluster: None,
             secrets: self.secrets,
         };
@@ -345,7 +364,9 @@ impl Making<'_> {
 
     /// How a reference that is missing gets there.
     fn way_out(&self, missing: &ResolvedReference) -> String {
+        let is_given = self.given.has_kind(&missing.group, &missing.resource);
         match self.given.namesake(missing) {
+            None if !is_given => format!("{GIVE}; {}", self.given.resources()),
             None => GIVE.to_owned(),
             Some(other) if other.namespace.is_empty() => {
                 format!("{GIVE}; {} has no metadata.namespace there", other.name)
@@ -353,6 +374,13 @@ impl Making<'_> {
             Some(other) => format!("{GIVE}; there is {} there", in_words(other)),
         }
     }
+}
+
+fn not_served(group: &str, resource: &str) -> ResolveError {
+    ResolveError::NotServed(match group {
+        "" => resource.to_owned(),
+        group => format!("{resource}.{group}"),
+    })
 }
 
 fn name_of(source: &LifecycleSource) -> ObjectName {

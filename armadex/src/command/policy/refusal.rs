@@ -15,6 +15,8 @@ pub(super) struct Refusal {
     pub(super) message: String,
     /// The way out, if it is one of the files.
     pub(super) hint: Option<String>,
+    /// The policy leaves it out, and nothing is wrong with that.
+    pub(super) is_choice: bool,
     /// The place in the policy.
     pub(super) excerpt: Option<String>,
 }
