@@ -178,7 +178,7 @@ fn told(name: &str, (this, that): (&str, &str)) -> Ran {
 }
 
 #[test]
-fn what_a_policy_would_make_is_printed_as_kubectl_takes_it() {
+fn what_a_policy_would_make_is_printed() {
     let folder = folder();
     let ran = run(folder.path(), RENDER);
     assert_eq!((ran.code, &*ran.told), (Some(0), ""));

@@ -1,4 +1,4 @@
-//! What policies make, as objects that `kubectl apply` takes. Owner references are left out: they name uids, which no file knows.
+//! What policies make, as YAML or JSON to look at and compare. Owner references are left out: they name uids, which no file knows.
 
 use anyhow::Context as _;
 use armadex_crds::PediaClusterLifecycle;

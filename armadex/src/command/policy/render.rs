@@ -18,12 +18,16 @@ use crate::visible::visible;
 
 /// Print what a ClusterImportPolicy would make of objects in files, without a control plane.
 ///
-/// For each source object that is the PediaClusterLifecycle and the PediaCluster that it leads to, as `kubectl apply` takes them; their
-/// owners are left out. What a policy renders into a PediaCluster is printed as it would be in the object: if that is a token or a
-/// kubeconfig, so is this. A Secret that the PediaCluster refers to is not printed.
+/// For each source object that is the PediaClusterLifecycle and the PediaCluster that it leads to, to be looked at and compared. Apply the policy
+/// and not these: applied, they belong to nobody, and are in the way of the policy. What a policy renders into a PediaCluster is printed as it
+/// would be in the object: if that is a token or a kubeconfig, so is this. A Secret that the PediaCluster refers to is not printed.
 ///
-/// What does not come about is told on standard error with the condition that the controllers would set, and the exit code is 1. The files
-/// stand for a control plane that has nothing else: a source object or a reference that is missing there has to be given.
+/// What does not come about is told on standard error with the condition that the controllers would set, and the exit code is 1. A source object
+/// that source.selectorTemplate leaves out is told too, and is no failure. The files stand for a control plane that has nothing else: a source
+/// object or a reference that is missing there has to be given. They have 64 MiB at most, and what is made of them 256 MiB.
+///
+/// Not checked is what only an API server knows: whether the controllers have the rights to read what the policy names, which defaults it would fill
+/// in, the schema's CEL rules, lengths and patterns, and the rules for labels and annotations.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// File or folder with the ClusterImportPolicy, or several; `-` is standard input. Other objects in it count as given with --from.
