@@ -24,6 +24,18 @@ pub fn misfits(crd: &CustomResourceDefinition, object: &Value) -> Vec<String> {
     found
 }
 
+/// Removes what has no value, as an API server does with fields that may not be null. [`misfits`] takes a null for a value.
+pub fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
 fn compare(schema: &JSONSchemaProps, value: &Value, path: &str, found: &mut Vec<String>) {
     let kind = schema.type_.as_deref().unwrap_or("object");
     if !is_a(kind, value) {

@@ -106,7 +106,7 @@ pub fn plan(facts: &Facts<'_>, looks: &mut Looks) -> Plan {
     for (name, objects) in &looked.wanted {
         let present = existing.get(name).copied();
         if let Some(keeper) = present.filter(|present| looked.keeps(facts, present)) {
-            let keeper = name_of(&keeper.spec.source);
+            let keeper = ObjectName::from(&keeper.spec.source);
             tell_keeper(&keeper, objects, &mut plan.problems);
             continue;
         }
@@ -139,8 +139,8 @@ fn look<'a>(facts: &Facts<'a>, looks: &'a Looks, problems: &mut Vec<Problem>) ->
             && !is_deleting(lifecycle)
             && let Err(why) = facts.secrets.check(facts.source, &source.namespace)
         {
-            looked.kept.insert(name_of(source));
-            looked.refused.insert(name_of(source), why);
+            looked.kept.insert(ObjectName::from(source));
+            looked.refused.insert(ObjectName::from(source), why);
         }
     }
     for object in facts.objects {
@@ -165,7 +165,7 @@ impl Looked<'_> {
         is_of_kind(facts, source)
             && is_ours(facts.policy, lifecycle)
             && !is_deleting(lifecycle)
-            && self.kept.contains(&name_of(source))
+            && self.kept.contains(&ObjectName::from(source))
     }
 }
 
@@ -178,7 +178,7 @@ fn refusal(refused: &BTreeMap<ObjectName, String>) -> Option<Problem> {
         more => format!(" and {more} more"),
     };
     Some(Problem {
-        subject: format!("{}{more}", subject(first)),
+        subject: format!("{first}{more}"),
         message: format!("{why}; what was made of them stays as it is"),
         may_pass: false,
     })
@@ -204,7 +204,7 @@ fn choose<'a>(
 /// Tells all objects but one that their name is the one of that.
 fn tell_keeper(keeper: &ObjectName, objects: &[&Found], problems: &mut Vec<Problem>) {
     for other in objects.iter().filter(|other| other.name != *keeper) {
-        let message = format!("its name is the one of {} too", subject(keeper));
+        let message = format!("its name is the one of {keeper} too");
         problems.push(waits_for_edit(other, message));
     }
 }
@@ -219,7 +219,7 @@ fn settle(
 ) {
     let obstacle = present.and_then(|present| obstacle(facts.policy, present));
     if let Some(message) = obstacle {
-        let subject = subject_of(object);
+        let subject = object.name.to_string();
         plan.problems.push(Problem {
             subject,
             message,
@@ -316,7 +316,7 @@ fn lifecycle(
 
 fn waits_for_edit(object: &Found, message: String) -> Problem {
     Problem {
-        subject: subject_of(object),
+        subject: object.name.to_string(),
         message,
         may_pass: false,
     }
@@ -352,23 +352,4 @@ fn is_ours(policy: &ClusterImportPolicy, lifecycle: &PediaClusterLifecycle) -> b
 
 fn is_deleting(lifecycle: &PediaClusterLifecycle) -> bool {
     lifecycle.metadata.deletion_timestamp.is_some()
-}
-
-fn subject_of(object: &Found) -> String {
-    subject(&object.name)
-}
-
-fn subject(object: &ObjectName) -> String {
-    let ObjectName { namespace, name } = object;
-    match namespace.as_str() {
-        "" => name.clone(),
-        namespace => format!("{namespace}/{name}"),
-    }
-}
-
-fn name_of(source: &LifecycleSource) -> ObjectName {
-    ObjectName {
-        namespace: source.namespace.clone(),
-        name: source.name.clone(),
-    }
 }

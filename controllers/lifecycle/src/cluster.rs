@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use armadex_crds::{Misread, PediaCluster, misfits, read_yaml};
+use armadex_crds::{Misread, PediaCluster, drop_nulls, misfits, read_yaml};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{CustomResourceExt, Resource};
 use serde_json::{Map, Value};
@@ -46,18 +46,6 @@ pub fn decode(text: &str) -> Result<PediaCluster, String> {
     }
     serde_json::from_value(value)
         .map_err(|_| "metadata: labels and annotations are text".to_owned())
-}
-
-/// As an API server does with fields that may not be null.
-fn drop_nulls(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, field| !field.is_null());
-            fields.values_mut().for_each(drop_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
-        _ => {}
-    }
 }
 
 /// `apiVersion` and `kind` may be left out.

@@ -155,19 +155,12 @@ impl Sight<'_> {
             // It was checked, or this would be told.
             return Lookup::Missing;
         };
-        let object = ObjectName {
-            namespace: source.namespace.clone(),
-            name: source.name.clone(),
-        };
-        self.look_up(&WatchKey { gvr, scope }, &object)
+        self.look_up(&WatchKey { gvr, scope }, &ObjectName::from(source))
     }
 
     /// By a watch on this object alone.
     fn reference(&mut self, reference: &ResolvedReference) -> Lookup {
-        let object = ObjectName {
-            namespace: reference.namespace.clone(),
-            name: reference.name.clone(),
-        };
+        let object = ObjectName::from(reference);
         let key = WatchKey {
             gvr: Gvr::from(reference),
             scope: WatchScope::Object(object.clone()),

@@ -22,7 +22,9 @@ pub use gates::Gates;
 pub use ownership::{NOT_THERE_YET, controlled_by, controller_of, owned_by, owners_in_words};
 pub use paced::paced;
 pub use report::{Reporter, Said};
-pub use resolve::{Gvr, ResolveError, Served, allowed_versions, resolve, wait_until_served};
+pub use resolve::{
+    Gvr, ResolveError, Served, allowed_versions, display_name, resolve, wait_until_served,
+};
 pub use retries::Retries;
 pub use run::{followed, watched};
 pub use secrets::SecretNamespaces;

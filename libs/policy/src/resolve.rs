@@ -263,7 +263,8 @@ async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Result<Option<
     }
 }
 
-fn display_name(group: &str, resource: &str) -> String {
+/// A resource as people write it: `clusters.cluster.karmada.io`, or `secrets` of the core group.
+pub fn display_name(group: &str, resource: &str) -> String {
     if group.is_empty() {
         resource.to_owned()
     } else {

@@ -92,7 +92,7 @@ fn in_file<'a>(file: &'a str, template: &str, place: Place) -> Option<(&'a str, 
         return None;
     }
     let marks = text[..at].chars().count() + without_space(before).chars().count();
-    let (at, _) = visible(file).nth(marks)?;
+    let (at, _) = not_space(file).nth(marks)?;
     let start = file[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let line = file[..at].matches('\n').count() + 1;
     let column = file[start..at].chars().count() + 1;
@@ -110,10 +110,10 @@ fn until(text: &str, place: Place) -> Option<&str> {
 }
 
 fn without_space(text: &str) -> String {
-    visible(text).map(|(_, char)| char).collect()
+    not_space(text).map(|(_, char)| char).collect()
 }
 
-fn visible(text: &str) -> impl Iterator<Item = (usize, char)> {
+fn not_space(text: &str) -> impl Iterator<Item = (usize, char)> {
     text.char_indices()
         .filter(|(_, char)| !char.is_whitespace())
 }

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use armadex_crds::ResolvedReference;
 use armadex_lifecycle::Lookup;
-use armadex_policy::{Found, Gvr, ObjectName, ResolveError, Served, allowed_versions};
+use armadex_policy::{
+    Found, Gvr, ObjectName, ResolveError, Served, allowed_versions, display_name,
+};
 use kube::core::{ApiResource, GroupVersion, GroupVersionKind, Version};
 use serde_json::Value;
 
 use super::files::Document;
-use super::stored::{in_words, stored};
+use super::stored::stored;
 
 /// Kinds that every control plane serves, all as v1, and whether their objects lie in namespaces.
 const CORE: [(&str, bool); 16] = [
@@ -133,10 +135,7 @@ impl Given {
 
     /// The object that is referred to.
     pub(super) fn look_up(&self, reference: &ResolvedReference) -> Lookup {
-        let name = ObjectName {
-            namespace: reference.namespace.clone(),
-            name: reference.name.clone(),
-        };
+        let name = ObjectName::from(reference);
         self.object(&reference.group, &reference.resource, &name)
     }
 
@@ -154,10 +153,7 @@ impl Given {
     /// The resources that were given, for people to read.
     pub(super) fn resources(&self) -> String {
         let given = self.kinds.iter().filter(|(_, kind)| kind.is_given);
-        let names = given.map(|((group, resource), _)| match group.as_str() {
-            "" => resource.clone(),
-            group => format!("{resource}.{group}"),
-        });
+        let names = given.map(|((group, resource), _)| display_name(group, resource));
         match names.collect::<Vec<_>>().join(", ") {
             none if none.is_empty() => "nothing is there".to_owned(),
             some => format!("{some} are there"),
@@ -184,7 +180,7 @@ impl Kind {
         match self.objects.entry(found.name.clone()) {
             Entry::Vacant(free) => drop(free.insert(Arc::new(found))),
             Entry::Occupied(_) => {
-                anyhow::bail!("{} {} is given twice", gvk.kind, in_words(&found.name))
+                anyhow::bail!("{} {} is given twice", gvk.kind, found.name)
             }
         }
         Ok(())
@@ -192,7 +188,7 @@ impl Kind {
 
     /// Whether an object goes with what is known of the kind.
     fn check(&self, name: &ObjectName, gvk: &GroupVersionKind) -> anyhow::Result<()> {
-        let (kind, object) = (&gvk.kind, in_words(name));
+        let (kind, object) = (&gvk.kind, name);
         let lies_in_one = !name.namespace.is_empty();
         ensure!(
             !(lies_in_one && self.namespaced == Some(false)),
@@ -203,8 +199,7 @@ impl Kind {
         };
         ensure!(
             lies_in_one != other.namespace.is_empty(),
-            "{kind} {object} has no metadata.namespace, and {} has one",
-            in_words(other)
+            "{kind} {object} has no metadata.namespace, and {other} has one"
         );
         let known = self.versions.join(", ");
         ensure!(

@@ -8,12 +8,14 @@ use armadex_crds::conditions::{
     LifecycleCondition, LifecycleReason, PolicyCondition, PolicyValidatedReason, ReconcilingReason,
 };
 use armadex_crds::{
-    ClusterImportPolicy, ClusterImportPolicySpec, LifecycleSource, PediaCluster,
-    PediaClusterLifecycle, PolicyReference, PolicySource, ResolvedReference, misfits,
+    ClusterImportPolicy, ClusterImportPolicySpec, PediaCluster, PediaClusterLifecycle,
+    PolicyReference, PolicySource, ResolvedReference, drop_nulls, misfits,
 };
 use armadex_importpolicy::{Compiled, Invalid, Looks, Plan, refused_source};
 use armadex_lifecycle::{Planned, Problem, Step, Stop};
-use armadex_policy::{Found, Gvr, ObjectName, ResolveError, SecretNamespaces, Served};
+use armadex_policy::{
+    Found, Gvr, ObjectName, ResolveError, SecretNamespaces, Served, display_name,
+};
 use kube::{CustomResourceExt as _, Resource as _, ResourceExt as _};
 use serde_json::Value;
 
@@ -22,7 +24,7 @@ use super::files::{Document, File};
 use super::given::Given;
 use super::refusal::Refusal;
 use super::room::Room;
-use super::stored::{in_words, is_subdomain, prune};
+use super::stored::is_subdomain;
 
 const GIVE: &str = "give it with --from";
 
@@ -71,7 +73,7 @@ impl Policy {
         let Document {
             file, mut value, ..
         } = document;
-        prune(&mut value);
+        drop_nulls(&mut value);
         let misfits = misfits(&ClusterImportPolicy::crd(), &value);
         let name = value.pointer("/metadata/name").and_then(Value::as_str);
         let name = name.filter(|name| !name.is_empty());
@@ -297,12 +299,12 @@ impl Making<'_> {
     /// The source objects that the policy does not speak of: it made nothing of them and found nothing wrong with them.
     fn left_out(&self, source: &Gvr, objects: &[Arc<Found>], plan: &Plan) -> Vec<Refusal> {
         let made = plan.create.iter();
-        let made = made.map(|lifecycle| in_words(&name_of(&lifecycle.spec.source)));
+        let made = made.map(|lifecycle| ObjectName::from(&lifecycle.spec.source).to_string());
         let told = plan.problems.iter().map(|problem| problem.subject.clone());
         let settled: BTreeSet<String> = made.chain(told).collect();
         let left = objects
             .iter()
-            .map(|object| (object, in_words(&object.name)));
+            .map(|object| (object, object.name.to_string()));
         let left = left.filter(|(_, name)| !settled.contains(name));
         left.map(|(object, name)| {
             let readable = self.secrets.check(source, &object.name.namespace);
@@ -327,7 +329,7 @@ impl Making<'_> {
         lifecycle: &PediaClusterLifecycle,
         compiled: &Result<armadex_lifecycle::Compiled, Problem>,
     ) -> Result<PediaCluster, Box<Refusal>> {
-        let name = name_of(&lifecycle.spec.source);
+        let name = ObjectName::from(&lifecycle.spec.source);
         let refused = |problem: Problem, hint| {
             let condition = (LifecycleCondition::Created.as_str(), problem.reason.into());
             Box::new(Refusal {
@@ -335,7 +337,7 @@ impl Making<'_> {
                 hint,
                 ..self
                     .policy
-                    .refusal_of(source, &in_words(&name), problem.message)
+                    .refusal_of(source, &name.to_string(), problem.message)
             })
         };
         let compiled = compiled.as_ref();
@@ -371,21 +373,11 @@ impl Making<'_> {
             Some(other) if other.namespace.is_empty() => {
                 format!("{GIVE}; {} has no metadata.namespace there", other.name)
             }
-            Some(other) => format!("{GIVE}; there is {} there", in_words(other)),
+            Some(other) => format!("{GIVE}; there is {other} there"),
         }
     }
 }
 
 fn not_served(group: &str, resource: &str) -> ResolveError {
-    ResolveError::NotServed(match group {
-        "" => resource.to_owned(),
-        group => format!("{resource}.{group}"),
-    })
-}
-
-fn name_of(source: &LifecycleSource) -> ObjectName {
-    ObjectName {
-        namespace: source.namespace.clone(),
-        name: source.name.clone(),
-    }
+    ResolveError::NotServed(display_name(group, resource))
 }

@@ -21,31 +21,10 @@ pub(super) fn stored(mut object: Value, gvk: &GroupVersionKind) -> anyhow::Resul
             ("", "ConfigMap") => store_config_map(fields),
             _ => Ok(()),
         };
-        texts.with_context(|| format!("{} {}", gvk.kind, in_words(&name)))?;
+        texts.with_context(|| format!("{} {}", gvk.kind, name))?;
     }
     let object: Option<DynamicObject> = serde_json::from_value(object).ok();
     Ok(Found::from(object.context(NO_METADATA)?))
-}
-
-/// `namespace/name`, or the name alone.
-pub(super) fn in_words(object: &ObjectName) -> String {
-    let ObjectName { namespace, name } = object;
-    match namespace.as_str() {
-        "" => name.clone(),
-        namespace => format!("{namespace}/{name}"),
-    }
-}
-
-/// Removes what has no value, as an API server does with the fields of a custom resource.
-pub(super) fn prune(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, value| !value.is_null());
-            fields.values_mut().for_each(prune);
-        }
-        Value::Array(items) => items.iter_mut().for_each(prune),
-        _ => {}
-    }
 }
 
 /// Whether a custom resource may be called this.

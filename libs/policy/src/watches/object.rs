@@ -1,6 +1,8 @@
 //! What is watched and what was seen of it, as values.
 
-use armadex_crds::Sensitive;
+use std::fmt;
+
+use armadex_crds::{LifecycleSource, ResolvedReference, Sensitive};
 use kube::{ResourceExt, core::DynamicObject};
 use serde::Serialize;
 use serde_json::Value;
@@ -14,6 +16,34 @@ pub struct ObjectName {
     pub namespace: String,
     /// Name.
     pub name: String,
+}
+
+/// `namespace/name`, or the name alone.
+impl fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.namespace.as_str() {
+            "" => f.write_str(&self.name),
+            namespace => write!(f, "{namespace}/{}", self.name),
+        }
+    }
+}
+
+impl From<&ResolvedReference> for ObjectName {
+    fn from(reference: &ResolvedReference) -> Self {
+        Self {
+            namespace: reference.namespace.clone(),
+            name: reference.name.clone(),
+        }
+    }
+}
+
+impl From<&LifecycleSource> for ObjectName {
+    fn from(source: &LifecycleSource) -> Self {
+        Self {
+            namespace: source.namespace.clone(),
+            name: source.name.clone(),
+        }
+    }
 }
 
 /// What is watched.
