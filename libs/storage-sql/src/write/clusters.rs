@@ -12,8 +12,10 @@ use armadex_storage::{
 use crate::backend::error::{broken, collided};
 use crate::backend::{Connection, row, rows};
 use crate::sql::catalog::{self, ClusterRow, OwnedRow, OwnerRow};
+use crate::sql::dialect::Dialect;
 use crate::sql::head::Numbered;
 use crate::sql::owner;
+use crate::sql::statement::Statement;
 use crate::sql::stream::{self, Fence, StreamRow};
 use crate::write::beside::beside;
 use crate::write::numbers::take;
@@ -419,7 +421,7 @@ pub(crate) async fn check_owners(
     asked: &[(ClusterId, &str)],
 ) -> Result<(), StoreError> {
     let owners = active(connection, asked.iter().map(|(cluster, _)| *cluster)).await?;
-    let is_anothers = |(cluster, owner): &&(ClusterId, &str)| owners[&cluster.0] != *owner;
+    let is_anothers = |(cluster, owner): &&(ClusterId, &str)| owners[&cluster.0].owner != *owner;
     match asked.iter().find(is_anothers) {
         Some((cluster, _)) => Err(taken_over(*cluster)),
         None => Ok(()),
@@ -434,7 +436,8 @@ pub(crate) async fn hold_owners(
     closing: &[(ClusterId, &str)],
 ) -> Result<(), StoreError> {
     let asked = || telling.iter().chain(closing);
-    let known = hold_clusters(connection, asked().map(|(cluster, _)| *cluster)).await?;
+    let clusters = asked().map(|(cluster, _)| *cluster);
+    let known = owned(connection, clusters, catalog::hold_owners).await?;
     let has_left = |(cluster, _): &&(ClusterId, &str)| {
         let known = known.get(&cluster.0);
         known.is_none_or(|known| !known.active)
@@ -452,18 +455,18 @@ pub(crate) async fn hold_owners(
     }
 }
 
-/// Those of these that there are, which nobody else changes before the transaction ends.
-async fn hold_clusters(
+/// Those of these that there are, found by such a statement.
+async fn owned(
     connection: &mut dyn Connection,
     clusters: impl Iterator<Item = ClusterId>,
+    statement: fn(Dialect, &[i64]) -> Statement,
 ) -> Result<HashMap<i64, OwnerRow>, StoreError> {
     let clusters = BTreeSet::from_iter(clusters.map(|cluster| cluster.0));
     let clusters = Vec::from_iter(clusters);
     let dialect = connection.dialect();
     let mut known = HashMap::with_capacity(clusters.len());
     for part in clusters.chunks(dialect.most_values()) {
-        let statement = catalog::hold_owners(dialect, part);
-        let found = rows(connection, statement, catalog::decode_owner).await?;
+        let found = rows(connection, statement(dialect, part), catalog::decode_owner).await?;
         known.extend(found.into_iter().map(|row| (row.cluster, row)));
     }
     Ok(known)
@@ -483,19 +486,15 @@ fn taken_over(cluster: ClusterId) -> StoreError {
 pub(crate) async fn active(
     connection: &mut dyn Connection,
     clusters: impl Iterator<Item = ClusterId>,
-) -> Result<HashMap<i64, String>, StoreError> {
-    let asked = BTreeSet::from_iter(clusters.map(|cluster| cluster.0));
-    let asked = Vec::from_iter(asked);
-    let dialect = connection.dialect();
-    let mut active = HashMap::with_capacity(asked.len());
-    for part in asked.chunks(dialect.most_values()) {
-        let statement = catalog::owners(dialect, part);
-        let found = rows(connection, statement, catalog::decode_owner).await?;
-        let found = found.into_iter().filter(|row| row.active);
-        active.extend(found.map(|row| (row.cluster, row.owner)));
-    }
-    match asked.iter().find(|id| !active.contains_key(*id)) {
-        Some(gone) => Err(left(ClusterId(*gone))),
+) -> Result<HashMap<i64, OwnerRow>, StoreError> {
+    let asked = Vec::from_iter(clusters);
+    let mut active = owned(connection, asked.iter().copied(), catalog::owners).await?;
+    active.retain(|_, row| row.active);
+    let gone = asked
+        .iter()
+        .filter(|cluster| !active.contains_key(&cluster.0));
+    match gone.min_by_key(|cluster| cluster.0) {
+        Some(gone) => Err(left(*gone)),
         None => Ok(active),
     }
 }
