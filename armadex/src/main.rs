@@ -10,6 +10,7 @@ mod credentials;
 mod failure;
 mod feature_gates;
 mod kubeconfig;
+mod leader;
 mod logging;
 mod memory;
 mod metrics;

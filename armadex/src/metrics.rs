@@ -1,23 +1,29 @@
 //! What `/metrics` says, by the names that operators expect: `armadex_<subsystem>_<what>_<unit>`.
 
+mod leases;
 mod members;
+mod policies;
 mod requests;
 mod store;
 
 use std::sync::Arc;
 
 use armadex_apiserver::Counters;
+use armadex_control_plane::LeaseTerms;
 use armadex_storage_sql::SqlStore;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use leases::Leases;
 use members::Members;
+pub(crate) use policies::PolicyCounters;
 use requests::Requests;
 use store::Store;
 
 /// The registry of this process.
 pub(crate) struct Metrics {
     registry: Registry,
+    leases: Leases,
 }
 
 impl Metrics {
@@ -26,12 +32,24 @@ impl Metrics {
         let mut registry = Registry::with_prefix("armadex");
         let version = vec![("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
         registry.register("build", "Version of this binary", Info::new(version));
-        Self { registry }
+        let leases = Leases::default();
+        registry.register_collector(Box::new(leases.clone()));
+        Self { registry, leases }
     }
 
     /// Shows what a synchro counts.
     pub(crate) fn add_members(&mut self, counted: Arc<armadex_synchro::Metrics>) {
         self.registry.register_collector(Box::new(Members(counted)));
+    }
+
+    /// Shows what the policy controllers count.
+    pub(crate) fn add_policies(&mut self, counted: PolicyCounters) {
+        self.registry.register_collector(Box::new(counted));
+    }
+
+    /// Shows whether this process has a Lease.
+    pub(crate) fn add_lease(&mut self, lease: &LeaseTerms) {
+        self.leases.add(lease.clone());
     }
 
     /// Shows what an API server counts.
@@ -59,7 +77,8 @@ mod tests {
     use std::fmt;
     use std::time::Duration;
 
-    use armadex_apiserver::CounterValues;
+    use armadex_control_plane::LeaseStanding;
+    use armadex_policy::CounterValues;
     use armadex_storage_sql::{Availability, Past};
     use armadex_synchro::{ClusterMetrics, Counter};
     use prometheus_client::collector::Collector;
@@ -90,6 +109,7 @@ mod tests {
     ) -> Vec<String> {
         let mut metrics = Metrics {
             registry: Registry::with_prefix("armadex"),
+            leases: Leases::default(),
         };
         let fixed = Fixed(values, encode);
         metrics.registry.register_collector(Box::new(fixed));
@@ -176,7 +196,7 @@ mod tests {
 
     #[test]
     fn every_number_of_the_api_server_has_its_own_name() {
-        let values = CounterValues {
+        let values = armadex_apiserver::CounterValues {
             requests: 1,
             refused: 2,
             failed: 3,
@@ -205,6 +225,50 @@ mod tests {
             "armadex_apiserver_stalled_total 11",
         ];
         assert_eq!(samples(values, requests::encode), expected);
+    }
+
+    #[test]
+    fn every_number_of_the_policy_controllers_has_its_own_name() {
+        let values = |first: u64| CounterValues {
+            reconciles: first,
+            plans: first + 1,
+            failures: first + 2,
+            walked: first + 3,
+            rendered: first + 4,
+        };
+        let of =
+            |kind, name, value| format!("armadex_policy_{name}_total{{kind=\"{kind}\"}} {value}");
+        let (policy, lifecycle) = ("ClusterImportPolicy", "PediaClusterLifecycle");
+        let expected = [
+            of(policy, "failures", 3),
+            of(lifecycle, "failures", 13),
+            of(policy, "plans", 2),
+            of(lifecycle, "plans", 12),
+            of(policy, "reconciles", 1),
+            of(lifecycle, "reconciles", 11),
+            "armadex_policy_sources_rendered_total 5".to_owned(),
+            "armadex_policy_sources_walked_total 4".to_owned(),
+        ];
+        assert_eq!(samples((values(1), values(11)), policies::encode), expected);
+    }
+
+    #[test]
+    fn which_leases_a_process_has_is_told() {
+        let mut metrics = Metrics::new();
+        let of = |name| LeaseTerms::of_this_process("own", name);
+        let (held, awaited) = (of("armadex-controllers"), of("armadex-synchro-1"));
+        held.standing.send_replace(LeaseStanding::Holds);
+        metrics.add_lease(&held);
+        metrics.add_lease(&awaited);
+        let text = metrics.encode();
+        let told = text.lines().filter(|line| line.contains("lease="));
+        assert_eq!(
+            Vec::from_iter(told),
+            [
+                "armadex_lease_held{lease=\"armadex-controllers\"} 1",
+                "armadex_lease_held{lease=\"armadex-synchro-1\"} 0",
+            ]
+        );
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub const CONTROLLERS: Part = Part {
     roles: &[
         "armadex-control-plane",
         "armadex-controllers",
+        "armadex-lease",
         "armadex-events",
         "armadex-credentials",
         "armadex-karmada",
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn an_account_has_the_roles_of_its_part() {
         assert!(has(ACCOUNT, "armadex-lease") && has(SYNCHRO.account, "armadex-lease"));
-        assert!(!has(CONTROLLERS.account, "armadex-lease") && !has("stranger", "armadex-lease"));
+        assert!(!has(APISERVER.account, "armadex-lease") && !has("stranger", "armadex-lease"));
         let users = users();
         assert!(users.iter().all(|user| of_user(user).is_some()) && users.len() == 4);
         assert_eq!(of_user("bob"), None);

@@ -36,8 +36,12 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let Some(mut process) = begun else {
         return Ok(());
     };
-    let credentials = &flags.synchro.credentials;
-    controllers::start(&mut process.parts, &process.client, credentials);
+    let SynchroFlags {
+        leader,
+        credentials,
+        ..
+    } = &flags.synchro;
+    controllers::start(&mut process, leader, credentials);
     synchro::start(&mut process, flags.synchro, flags.gates.feature_gates);
     apiserver::start(&mut process, &flags.serving)?;
     process.run(flags.admin).await

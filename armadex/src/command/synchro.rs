@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_synchro::{Config, Gates, LeaseTerms, Metrics};
-use clap::{ArgAction, Args};
+use armadex_control_plane::LeaseTerms;
+use armadex_synchro::{Config, Gates, Metrics, lease_name};
+use clap::Args;
 
 use crate::admin::AdminFlags;
 use crate::control_plane::ControlPlaneFlags;
 use crate::credentials::CredentialFlags;
 use crate::feature_gates::{FeatureGateFlags, FeatureGates};
+use crate::leader::{self, LeaderFlags};
 use crate::process::Process;
 use crate::store::StoreFlags;
 
@@ -36,31 +38,13 @@ pub(crate) struct Flags {
 /// What a synchro can be told.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SynchroFlags {
-    /// Namespace of Secrets that a PediaCluster names without a namespace.
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "clusterpedia-system",
-        env = "CLUSTERPEDIA_NAMESPACE"
-    )]
-    pub(crate) namespace: String,
+    #[command(flatten)]
+    pub(crate) leader: LeaderFlags,
     #[command(flatten)]
     pub(crate) credentials: CredentialFlags,
     /// Handle only the PediaClusters with this `shardingName`.
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) sharding_name: String,
-    /// Look after the PediaClusters only while this process has the Lease `armadex-synchro[-SHARDING_NAME]-STORE` in `--namespace`: others of the same
-    /// `--sharding-name` and the same store wait for it. `false`: there is one process alone, and no Lease.
-    #[arg(
-        long,
-        value_name = "BOOL",
-        action = ArgAction::Set,
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = true,
-        default_missing_value = "true"
-    )]
-    pub(crate) leader_elect: bool,
     /// How long the rows of a cluster that left are kept, hidden from every search, in seconds: one that comes back meanwhile, be it with
     /// another PediaCluster of the same name, goes on where it was. 0: they are purged at once.
     #[arg(long, value_name = "SECONDS", default_value_t = 15 * 60)]
@@ -103,21 +87,11 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
 pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGates) {
     let counted = Arc::<Metrics>::default();
     process.metrics.add_members(Arc::clone(&counted));
-    let store = process.store.identity();
-    let lease = flags
-        .leader_elect
-        .then(|| LeaseTerms::of_this_process(&flags.namespace, &store));
+    let name = lease_name(&flags.sharding_name, &process.store.identity());
+    let lease = flags.leader.lease(&name);
     if let Some(lease) = &lease {
-        let refused = lease.refused.subscribe();
-        process.checks.add("lease", move || {
-            let words = refused.borrow().clone();
-            async move {
-                match words.is_empty() {
-                    true => Ok(()),
-                    false => Err(words),
-                }
-            }
-        });
+        process.metrics.add_lease(lease);
+        leader::add_check(&mut process.checks, "synchro-lease", lease);
     }
     let config = config(flags, gates, lease, counted);
     let (client, sink) = (process.background_client.clone(), process.store.clone());
@@ -134,12 +108,14 @@ fn config(
     metrics: Arc<Metrics>,
 ) -> Config {
     let SynchroFlags {
-        namespace,
+        leader: LeaderFlags {
+            namespace,
+            leader_elect: _,
+        },
         credentials: CredentialFlags {
             credential_namespaces,
         },
         sharding_name,
-        leader_elect: _,
         purge_after,
         audit_every,
         memory_budget,

@@ -8,8 +8,8 @@ use std::{
 use armadex_control_plane::Objects;
 use armadex_crds::{ClusterImportPolicy, IMPORT_POLICY_FINALIZER, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, ReconcileError, SecretNamespaces, Shared, Watches, concerned, controller_of,
-    followed, paced, wait_until_served, watched,
+    Controller, Counters, ReconcileError, SecretNamespaces, Shared, Watches, concerned,
+    controller_of, followed, paced, wait_until_served, watched,
 };
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use kube::{
@@ -34,6 +34,7 @@ pub async fn run(
     client: Client,
     watches: Watches,
     secrets: SecretNamespaces,
+    counters: Arc<Counters>,
     cancel: CancellationToken,
 ) -> Result<(), ReconcileError> {
     for resource in ["clusterimportpolicies", "pediaclusterlifecycles"] {
@@ -41,7 +42,13 @@ pub async fn run(
             return Ok(());
         }
     }
-    let shared = Shared::new(client.clone(), watches, secrets, "armadex-importpolicy");
+    let shared = Shared::new(
+        client.clone(),
+        watches,
+        secrets,
+        counters,
+        "armadex-importpolicy",
+    );
     let (policies, changed) = followed(Objects::all(client.clone()), shared.said.clone());
     let (lifecycles, lifecycles_changed) = watched(Objects::all(client), |_| (), policy_of);
     let context = Context {

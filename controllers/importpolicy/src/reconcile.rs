@@ -5,14 +5,15 @@ use std::{collections::HashSet, pin::pin, sync::Arc, time::Duration};
 use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::PolicyValidatedReason};
 use armadex_policy::{
-    ObjectName, Readiness, ReconcileError, ResolveError, controlled_by, resolve, write_status,
+    Counters, ObjectName, Readiness, ReconcileError, ResolveError, controlled_by, resolve,
+    write_status,
 };
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use kube::{ResourceExt, runtime::controller::Action};
 
 use crate::{
-    Invalid, Plan, apply,
+    Invalid, Looks, Plan, apply,
     context::{Context, Memory, Resources},
     lock::lock,
     looks::Rules,
@@ -79,14 +80,14 @@ async fn is_spared(
     let Some(objects) = objects.filter(|_| sources.are_followed()) else {
         return false;
     };
-    let secrets = shared.secrets.clone();
+    let (secrets, counters) = (shared.secrets.clone(), shared.counters.clone());
     let looking = tokio::task::spawn_blocking(move || {
         let rules = Rules {
             compiled: &memory.compiled,
             source: &source,
             secrets: &secrets,
         };
-        lock(&memory.looks).are_same(&objects, &rules)
+        counted(&memory, &counters, |looks| looks.are_same(&objects, &rules))
     });
     looking
         .await
@@ -205,7 +206,8 @@ async fn make_plan(
 ) -> Plan {
     let policy = policy.clone();
     let lifecycles = context.lifecycles.state();
-    let secrets = context.shared.secrets.clone();
+    let shared = &context.shared;
+    let (secrets, counters) = (shared.secrets.clone(), shared.counters.clone());
     let Resources { source, references } = resources;
     let versions: Vec<String> = references
         .into_iter()
@@ -221,11 +223,21 @@ async fn make_plan(
             lifecycles: &lifecycles,
             secrets: &secrets,
         };
-        plan(&facts, &mut lock(&memory.looks))
+        counters.plans();
+        counted(&memory, &counters, |looks| plan(&facts, looks))
     });
     planning
         .await
         .expect("a plan is a pure function and does not panic")
+}
+
+/// Looks, and counts what that took.
+fn counted<T>(memory: &Memory, counters: &Counters, look: impl FnOnce(&mut Looks) -> T) -> T {
+    let mut looks = lock(&memory.looks);
+    let (walked, rendered) = (looks.walked(), looks.rendered());
+    let outcome = look(&mut looks);
+    counters.looks_at(looks.walked() - walked, looks.rendered() - rendered);
+    outcome
 }
 
 /// Resources of the policy, looked up once for each of its generations as long as they are served.
@@ -325,7 +337,7 @@ mod tests {
         let watches = Watches::new(host.client());
         let secrets = SecretNamespaces::default();
         Arc::new(Context {
-            shared: Shared::new(host.client(), watches, secrets, "test"),
+            shared: Shared::new(host.client(), watches, secrets, Arc::default(), "test"),
             lifecycles: reflector::store().0,
             resources: Mutex::default(),
             memories: Mutex::default(),

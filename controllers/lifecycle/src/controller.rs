@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use armadex_control_plane::Objects;
 use armadex_crds::{LIFECYCLE_FINALIZER, PediaCluster, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, ReconcileError, SecretNamespaces, Shared, Watches, followed, paced, triggers,
-    wait_until_served, watched,
+    Controller, Counters, ReconcileError, SecretNamespaces, Shared, Watches, followed, paced,
+    triggers, wait_until_served, watched,
 };
 use futures::{StreamExt, stream};
 use kube::{
@@ -31,6 +31,7 @@ pub async fn run(
     client: Client,
     watches: Watches,
     secrets: SecretNamespaces,
+    counters: Arc<Counters>,
     cancel: CancellationToken,
 ) -> Result<(), ReconcileError> {
     let kinds = [
@@ -42,7 +43,13 @@ pub async fn run(
             return Ok(());
         }
     }
-    let shared = Shared::new(client.clone(), watches, secrets, "armadex-lifecycle");
+    let shared = Shared::new(
+        client.clone(),
+        watches,
+        secrets,
+        counters,
+        "armadex-lifecycle",
+    );
     let (lifecycles, changed) = followed(Objects::all(client.clone()), shared.said.clone());
     // How each of its resources is doing is for the synchro to say, and longer than all the rest.
     // A lifecycle and its PediaCluster have the same name.

@@ -98,6 +98,7 @@ async fn look(
             return None;
         }
         context.looks.forget(&name);
+        context.shared.counters.plans();
         Some(make_plan(&lifecycle, cluster, &context))
     });
     looking
@@ -291,7 +292,13 @@ mod tests {
             let watches = Watches::new(host.client());
             let (store, clusters) = reflector::store();
             let context = Context {
-                shared: Shared::new(host.client(), watches, SecretNamespaces::default(), "test"),
+                shared: Shared::new(
+                    host.client(),
+                    watches,
+                    SecretNamespaces::default(),
+                    Arc::default(),
+                    "test",
+                ),
                 clusters: store,
                 applied: Default::default(),
                 compilations: Default::default(),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use armadex_control_plane::LeaseTerms;
 use armadex_member::SecretScope;
 use armadex_storage::{Sink, StoreError};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::fleet::lease::LeaseTerms;
 use crate::fleet::owner::Owner;
 use crate::incoming::budget::Budget;
 use crate::incoming::memory::ClusterMemory;

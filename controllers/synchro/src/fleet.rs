@@ -2,7 +2,7 @@
 
 pub(crate) mod heartbeat;
 pub(crate) mod janitor;
-pub(crate) mod lease;
+pub(crate) mod lease_name;
 pub(crate) mod owner;
 pub(crate) mod run;
 pub(crate) mod strays;

@@ -25,7 +25,7 @@ mod tree;
 mod types;
 
 pub use config::Config;
-pub use fleet::lease::LeaseTerms;
+pub use fleet::lease_name::lease_name;
 pub use fleet::run::{Error, run};
 pub use incoming::prune::{Rules as PruneRules, Skipped, prune, rules_version};
 pub use session::plan::Gates;

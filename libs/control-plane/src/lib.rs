@@ -1,14 +1,17 @@
 //! The control plane, for whoever asks it: a client whose requests all end, the objects of one kind, and what is said of
-//! requests that fail, once for each outage and in words that never are an answer's.
+//! requests that fail, once for each outage and in words that never are an answer's; and a Lease on it, by which one of several processes does
+//! the work.
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+mod lease;
 mod limited;
 mod objects;
 mod outages;
 mod trouble;
 
+pub use lease::{Claim, Held, LeaseStanding, LeaseTerms};
 pub use limited::{ANSWER_LIMIT, limited};
 pub use objects::Objects;
 pub use outages::Outages;

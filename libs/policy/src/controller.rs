@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use crate::{
-    Gates, Interests, Reporter, Retries, SecretNamespaces, Watches,
+    Counters, Gates, Interests, Reporter, Retries, SecretNamespaces, Watches,
     report::{Said, status_patch},
 };
 use armadex_control_plane::{Objects, Outages, Trouble, TroubleKind};
@@ -59,6 +59,8 @@ pub struct Shared {
     pub outages: Outages,
     /// Which Secrets may be read.
     pub secrets: SecretNamespaces,
+    /// What it has cost so far.
+    pub counters: Arc<Counters>,
 }
 
 /// A controller of one cluster-scoped kind.
@@ -104,7 +106,13 @@ pub trait Controller: Send + Sync + Sized + 'static {
 
 impl Shared {
     /// Of the controller of this name.
-    pub fn new(client: Client, watches: Watches, secrets: SecretNamespaces, name: &str) -> Self {
+    pub fn new(
+        client: Client,
+        watches: Watches,
+        secrets: SecretNamespaces,
+        counters: Arc<Counters>,
+        name: &str,
+    ) -> Self {
         Self {
             reporter: Reporter::new(client.clone(), name),
             client,
@@ -115,6 +123,7 @@ impl Shared {
             gates: Gates::default(),
             outages: Outages::default(),
             secrets,
+            counters,
         }
     }
 
@@ -207,6 +216,7 @@ async fn reconcile<C: Controller>(
     let ready = controller.made().wait_until_ready().await;
     ready.map_err(unknown)?;
     let (name, shared) = (object.name_any(), controller.shared());
+    shared.counters.reconciles();
     let goes = object.meta().deletion_timestamp.is_some();
     let action = held(object, controller.clone()).await?;
     if action == Action::await_change() {
@@ -308,6 +318,7 @@ fn log<T>(
             shared.outages.ends(&object.name);
         }
         Err(ControllerError::ReconcilerFailed(error, object)) => {
+            shared.counters.fails();
             tell(kind, shared, &object.name, &error);
         }
         Err(ControllerError::RunnerError(error)) => {

@@ -7,6 +7,7 @@ pub mod template;
 pub mod testing;
 
 mod controller;
+mod counters;
 mod gates;
 mod ownership;
 mod paced;
@@ -18,6 +19,7 @@ mod secrets;
 mod watches;
 
 pub use controller::{Controller, ReconcileError, Shared, run, write_status};
+pub use counters::{CounterValues, Counters};
 pub use gates::Gates;
 pub use ownership::{NOT_THERE_YET, controlled_by, controller_of, owned_by, owners_in_words};
 pub use paced::paced;

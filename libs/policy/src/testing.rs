@@ -1,13 +1,13 @@
 //! A controller of policies that runs against a control plane for tests.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use armadex_control_plane::testing::Host;
 use kube::Client;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::{ReconcileError, SecretNamespaces, Watches};
+use crate::{CounterValues, Counters, ReconcileError, SecretNamespaces, Watches};
 
 /// Far more than a controller takes to end on a paused clock.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -16,13 +16,20 @@ const LIMIT: Duration = Duration::from_secs(600);
 pub struct Running {
     task: JoinHandle<()>,
     cancel: CancellationToken,
+    counters: Arc<Counters>,
 }
 
 impl Running {
     /// Runs a controller, whose policies may read the Secrets of `karmada-cluster`.
     pub fn on<F>(
         host: &Host,
-        controller: impl FnOnce(Client, Watches, SecretNamespaces, CancellationToken) -> F,
+        controller: impl FnOnce(
+            Client,
+            Watches,
+            SecretNamespaces,
+            Arc<Counters>,
+            CancellationToken,
+        ) -> F,
     ) -> Self
     where
         F: Future<Output = Result<(), ReconcileError>> + Send + 'static,
@@ -30,12 +37,29 @@ impl Running {
         let (client, cancel) = (host.client(), CancellationToken::new());
         let watches = Watches::new(client.clone());
         let secrets = SecretNamespaces::new(["karmada-cluster"]);
-        let running = controller(client, watches.clone(), secrets, cancel.clone());
+        let counters = Arc::<Counters>::default();
+        let running = controller(
+            client,
+            watches.clone(),
+            secrets,
+            counters.clone(),
+            cancel.clone(),
+        );
         let task = tokio::spawn(async move {
             running.await.expect("the controller runs");
             watches.shutdown().await;
         });
-        Self { task, cancel }
+        Self {
+            task,
+            cancel,
+            counters,
+        }
+    }
+
+    /// What it has cost so far.
+    #[must_use]
+    pub fn counted(&self) -> CounterValues {
+        self.counters.values()
     }
 
     /// Tells it to end, and waits until it has.

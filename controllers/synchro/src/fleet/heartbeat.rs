@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use armadex_backoff::{Backoff, jittered};
+use armadex_control_plane::Held;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::warn;
 
 use crate::config::Shared;
-use crate::fleet::lease::Held;
 
 /// One small write.
 pub(crate) const PERIOD: Duration = Duration::from_secs(180);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::{Backoff, jittered};
-use armadex_control_plane::{Objects, Trouble};
+use armadex_control_plane::{Claim, Held, Objects, Trouble};
 use armadex_crds::PediaCluster;
 use armadex_storage::Sink;
 use futures::StreamExt;
@@ -20,7 +20,6 @@ use tracing::{info, warn};
 
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
-use crate::fleet::lease::{self, Claim, Held};
 use crate::fleet::{heartbeat, janitor};
 use crate::told::applied::MANAGER;
 use crate::tree::Ending;
@@ -105,9 +104,7 @@ impl Ended {
 /// The Lease, as soon as it is held; `None` if none is needed.
 async fn hold(client: &Client, config: &Config) -> Option<Held> {
     let terms = config.lease.as_ref()?;
-    let name = lease::name_of(&config.sharding_name, &terms.store);
-    let mut claim = Claim::new(client.clone(), name, terms);
-    Some(claim.hold().await)
+    Some(Claim::new(client.clone(), terms).hold().await)
 }
 
 /// Looks after the clusters until that is to end, and says why.

@@ -1,11 +1,12 @@
 //! Processes of one shard that come and go, on one control plane and one store.
 
 use armadex_control_plane::testing::{Host, ServedType};
+use armadex_control_plane::{LeaseStanding, LeaseTerms};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::fleet::lease::LeaseTerms;
+use crate::fleet::lease_name::lease_name;
 use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
 use crate::told::metrics::Metrics;
 
@@ -36,7 +37,7 @@ fn process(stage: &Stage, host: &Host, holder: &str) -> (JoinHandle<()>, Cancell
 fn terms(holder: &str, store: &str) -> LeaseTerms {
     LeaseTerms {
         holder: holder.to_owned(),
-        ..LeaseTerms::of_this_process("own", store)
+        ..LeaseTerms::of_this_process("own", &lease_name("", store))
     }
 }
 
@@ -217,11 +218,14 @@ async fn who_may_not_ask_for_the_lease_says_so() {
     let (stage, host) = (Stage::new().await, host());
     host.forbid("get", "leases");
     let terms = terms("one", "1");
-    let mut refused = terms.refused.subscribe();
+    let mut standing = terms.standing.subscribe();
     let (process, ends) = process_with(&stage, &host, terms);
-    let words = refused.wait_for(|words| !words.is_empty()).await;
-    let words = words.expect("a process").clone();
-    assert!(words.contains("forbidden"), "{words}");
+    let told = standing.wait_for(|standing| *standing != LeaseStanding::Waits);
+    let told = told.await.expect("a process").clone();
+    assert!(
+        matches!(&told, LeaseStanding::Refused(words) if words.contains("forbidden")),
+        "{told:?}"
+    );
     ends.cancel();
     process.await.expect("no panic");
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use armadex_control_plane::testing::{Host, ServedType};
 use futures::FutureExt as _;
 use http::{Method, Request};
 use kube::client::Body;
 use serde_json::json;
 
 use super::*;
+use crate::testing::{Host, ServedType};
 
 const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/own/leases/l";
 
@@ -22,13 +22,14 @@ fn claim(host: &Host, holder: &str) -> Claim {
 }
 
 fn claim_by(client: Client, holder: &str) -> Claim {
-    let terms = LeaseTerms {
-        namespace: "own".to_owned(),
+    Claim::new(client, &terms(holder))
+}
+
+fn terms(holder: &str) -> LeaseTerms {
+    LeaseTerms {
         holder: holder.to_owned(),
-        store: "1".to_owned(),
-        refused: watch::Sender::default(),
-    };
-    Claim::new(client, "l".to_owned(), &terms)
+        ..LeaseTerms::of_this_process("own", "l")
+    }
 }
 
 /// While it loses them updates are carried out, and their answers do not come.
@@ -119,21 +120,6 @@ async fn a_control_plane_that_is_away_ends_nothing() {
     first.lost().await;
 }
 
-#[test]
-fn every_shard_has_a_lease_of_its_own() {
-    assert_eq!(name_of("", "1f"), "armadex-synchro-1f");
-    assert_eq!(name_of("shard-1", "1f"), "armadex-synchro-shard-1-1f");
-    let long = "a".repeat(MOST_BYTES + 1);
-    let odd = ["Shard", "shard/1", "a.b", "a-", long.as_str()].map(of_shard);
-    for (index, name) in odd.iter().enumerate() {
-        assert!(
-            name.starts_with("armadex-synchro.") && name.len() == 32,
-            "{name}"
-        );
-        assert!(!odd[..index].contains(name));
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn it_is_given_back_in_the_middle_of_a_renewal_too() {
     let host = host();
@@ -151,4 +137,34 @@ async fn it_is_given_back_in_the_middle_of_a_renewal_too() {
     lost.store(false, Ordering::Release);
     first.release().await;
     assert_eq!(holder(&host), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_is_told_how_the_process_stands_to_it() {
+    let host = host();
+    let (first, second) = (terms("first"), terms("second"));
+    let standing = |terms: &LeaseTerms| terms.standing.borrow().clone();
+    assert_eq!(standing(&first), LeaseStanding::Waits);
+    host.forbid("get", "leases");
+    let mut claim = Claim::new(host.client(), &first);
+    let refused = timeout(DURATION, claim.hold()).await;
+    assert!(refused.is_err(), "it cannot be asked for");
+    assert!(
+        matches!(standing(&first), LeaseStanding::Refused(words) if words.contains("leases")),
+        "{:?}",
+        standing(&first)
+    );
+    host.permit_all();
+    let held = claim.hold().await;
+    assert_eq!(standing(&first), LeaseStanding::Holds);
+    let mut waiting = Claim::new(host.client(), &second);
+    assert!(timeout(DURATION, waiting.hold()).await.is_err());
+    assert_eq!(standing(&second), LeaseStanding::Waits);
+    held.release().await;
+    assert_eq!(standing(&first), LeaseStanding::Waits);
+    let held = waiting.hold().await;
+    assert_eq!(standing(&second), LeaseStanding::Holds);
+    host.remove(PATH);
+    held.lost().await;
+    assert_eq!(standing(&second), LeaseStanding::Waits);
 }

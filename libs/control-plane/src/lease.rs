@@ -3,9 +3,8 @@
 //! Clocks of different machines are not compared: a Lease has run out when it has not changed for its duration while it was looked at, or when its
 //! holder is seen to be gone.
 //!
-//! Who cannot renew it goes on until it is seen to be somebody else's: members are synced while the control plane is away. Meanwhile the store is
-//! asked whether somebody else writes it by now, and what two processes could do to each other until that is answered is kept right elsewhere,
-//! rows by the epochs of the store, a status by the version that it is applied onto.
+//! Who cannot renew it goes on until it is seen to be somebody else's: members are synced while the control plane is away. What two processes could do
+//! to each other meanwhile is kept right elsewhere, objects by the version that a change is made to, rows of the store by its epochs.
 
 mod holder;
 #[cfg(test)]
@@ -14,10 +13,9 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_control_plane::{Objects, Trouble, TroubleKind};
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::jiff::Timestamp;
 use kube::api::ObjectMeta;
 use kube::{Client, ResourceExt};
 use tokio::sync::{Notify, watch};
@@ -25,6 +23,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+
+use crate::{Objects, Trouble, TroubleKind};
 
 /// How long others wait for a process that does not renew: as Kubernetes' own, and Clusterpedia.
 const DURATION: Duration = Duration::from_secs(15);
@@ -36,48 +36,58 @@ const RETRY: Duration = Duration::from_secs(2);
 const RENEWAL: Duration = Duration::from_secs(3);
 /// A process that ends does not wait longer to give it back.
 const RELEASE: Duration = Duration::from_secs(2);
-/// Of a `shardingName` that is part of the name of an object, which may have 253.
-const MOST_BYTES: usize = 200;
 
 /// Which Lease, and for whom.
 #[derive(Clone, Debug)]
 pub struct LeaseTerms {
     /// Its namespace.
     pub namespace: String,
+    /// Its name.
+    pub name: String,
     /// Who holds it, different for each process.
     pub holder: String,
-    /// The store that is written, as a part of the Lease's name: those who write others are in nobody's way.
-    pub store: String,
-    /// Why the Lease cannot even be asked for; nobody then looks after the clusters for want of a right. Empty while it can.
-    pub refused: watch::Sender<String>,
+    /// How the process stands to it, for those who ask how it is.
+    pub standing: watch::Sender<LeaseStanding>,
+}
+
+/// How a process stands to its Lease.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum LeaseStanding {
+    /// It does not have it: another process does, or it has not asked yet.
+    #[default]
+    Waits,
+    /// It has it.
+    Holds,
+    /// It cannot even ask for it, and why; nobody then does the work for want of a right.
+    Refused(String),
 }
 
 impl LeaseTerms {
-    /// Another holder with each start. `store` tells the store from all others, in lower-case letters and digits.
+    /// Another holder with each start.
     #[must_use]
-    pub fn of_this_process(namespace: &str, store: &str) -> Self {
+    pub fn of_this_process(namespace: &str, name: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
+            name: name.to_owned(),
             holder: holder::own(),
-            store: store.to_owned(),
-            refused: watch::Sender::default(),
+            standing: watch::Sender::default(),
         }
     }
 }
 
 /// A Lease that others may have.
-pub(crate) struct Claim {
+pub struct Claim {
     api: Objects<Lease>,
     name: String,
     holder: String,
-    refused: watch::Sender<String>,
+    standing: watch::Sender<LeaseStanding>,
     /// The version that was seen last, and since when.
     seen: Option<(String, Instant)>,
     told: String,
 }
 
 /// A Lease that is held. Dropping it stops the renewals, and others have it after its duration.
-pub(crate) struct Held {
+pub struct Held {
     lost: CancellationToken,
     doubted: Arc<Notify>,
     give_back: CancellationToken,
@@ -90,54 +100,31 @@ enum Tried {
     HeldBy(String),
 }
 
-/// The Lease of the synchros of a `shardingName` that write one store.
-pub(crate) fn name_of(sharding_name: &str, store: &str) -> String {
-    format!("{}-{store}", of_shard(sharding_name))
-}
-
-/// A `shardingName` that cannot be in a name is told apart by a hash.
-fn of_shard(sharding_name: &str) -> String {
-    let is_fit = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
-    match sharding_name {
-        "" => "armadex-synchro".to_owned(),
-        name if name.bytes().all(is_fit) && !name.ends_with('-') && name.len() <= MOST_BYTES => {
-            format!("armadex-synchro-{name}")
-        }
-        name => {
-            // FNV-1a: the same in all releases.
-            let step =
-                |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-            let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, step);
-            format!("armadex-synchro.{hash:016x}")
-        }
-    }
-}
-
 impl Claim {
-    pub(crate) fn new(client: Client, name: String, terms: &LeaseTerms) -> Self {
+    /// Of the Lease that the terms name.
+    pub fn new(client: Client, terms: &LeaseTerms) -> Self {
         Self {
             api: Objects::namespaced(client, &terms.namespace),
-            name,
+            name: terms.name.clone(),
             holder: terms.holder.clone(),
-            refused: terms.refused.clone(),
+            standing: terms.standing.clone(),
             seen: None,
             told: String::new(),
         }
     }
 
     /// Waits until it is held. Safe to cancel: what was taken meanwhile is given up after its duration.
-    pub(crate) async fn hold(&mut self) -> Held {
+    pub async fn hold(&mut self) -> Held {
         loop {
             match timeout(ANSWER, self.try_to_take()).await {
                 Ok(Ok(Tried::Taken(lease))) => {
-                    self.refused.send_replace(String::new());
                     info!(
                         lease = self.name,
                         holder = self.holder,
                         "this process has the Lease"
                     );
                     self.told.clear();
-                    return Held::new(self.api.clone(), self.holder.clone(), *lease);
+                    return self.held(*lease);
                 }
                 Ok(Ok(Tried::HeldBy(holder))) => self.waits_for(&holder),
                 Ok(Err(trouble)) => self.cannot_ask(trouble.message),
@@ -148,12 +135,11 @@ impl Claim {
     }
 
     fn waits_for(&mut self, holder: &str) {
-        self.refused.send_replace(String::new());
+        self.standing.send_replace(LeaseStanding::Waits);
         if self.told != holder {
             info!(
                 lease = self.name,
-                holder,
-                "another process has the Lease and looks after the clusters: this one waits"
+                holder, "another process has the Lease and does the work: this one waits"
             );
             holder.clone_into(&mut self.told);
         }
@@ -164,11 +150,31 @@ impl Claim {
             warn!(
                 lease = self.name,
                 error = words,
-                "the Lease cannot be asked for, without which this process looks after no cluster, retrying: it needs get, create and update (or --leader-elect=false, where there is one process alone)"
+                "the Lease cannot be asked for, and this process does none of the work without it, retrying: it needs get, create and update (or --leader-elect=false, where there is one process alone)"
             );
             self.told.clone_from(&words);
         }
-        self.refused.send_replace(words);
+        self.standing.send_replace(LeaseStanding::Refused(words));
+    }
+
+    fn held(&self, lease: Lease) -> Held {
+        self.standing.send_replace(LeaseStanding::Holds);
+        let (lost, give_back) = (CancellationToken::new(), CancellationToken::new());
+        let doubted = Arc::new(Notify::new());
+        let renewing = Renewing {
+            api: self.api.clone(),
+            holder: self.holder.clone(),
+            lease,
+            doubted: Arc::clone(&doubted),
+            standing: self.standing.clone(),
+        };
+        let work = renewing.run(lost.clone(), give_back.clone());
+        Held {
+            lost,
+            doubted,
+            give_back,
+            task: tokio::spawn(work),
+        }
     }
 
     async fn try_to_take(&mut self) -> Result<Tried, Trouble> {
@@ -238,36 +244,18 @@ fn taken(before: LeaseSpec, holder: &str) -> LeaseSpec {
 }
 
 impl Held {
-    fn new(api: Objects<Lease>, holder: String, lease: Lease) -> Self {
-        let (lost, give_back) = (CancellationToken::new(), CancellationToken::new());
-        let doubted = Arc::new(Notify::new());
-        let renewing = Renewing {
-            api,
-            holder,
-            lease,
-            doubted: Arc::clone(&doubted),
-        };
-        let work = renewing.run(lost.clone(), give_back.clone());
-        Self {
-            lost,
-            doubted,
-            give_back,
-            task: tokio::spawn(work),
-        }
-    }
-
     /// Until it is held no more.
-    pub(crate) async fn lost(&self) {
+    pub async fn lost(&self) {
         self.lost.cancelled().await;
     }
 
     /// Until it could not be renewed: whether it is still held is not known then.
-    pub(crate) async fn doubted(&self) {
+    pub async fn doubted(&self) {
         self.doubted.notified().await;
     }
 
     /// Gives it back, for whoever waits.
-    pub(crate) async fn release(mut self) {
+    pub async fn release(mut self) {
         self.give_back.cancel();
         if timeout(RELEASE, &mut self.task).await.is_err() {
             warn!("the Lease was not given back in time, others have it when it has run out");
@@ -287,6 +275,13 @@ struct Renewing {
     holder: String,
     lease: Lease,
     doubted: Arc<Notify>,
+    standing: watch::Sender<LeaseStanding>,
+}
+
+impl Drop for Renewing {
+    fn drop(&mut self) {
+        self.standing.send_replace(LeaseStanding::Waits);
+    }
 }
 
 impl Renewing {
