@@ -1,8 +1,9 @@
 //! `armadex policy` by the real binary: what it prints and says, and how it ends.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const POLICY: &str = r#"apiVersion: policy.clusterpedia.io/v1alpha1
@@ -244,8 +245,7 @@ fleets: Validated=False, InvalaidPolicy: template: line 3, column 13: no referen
 
 #[test]
 fn the_readme_of_the_policies_shows_an_error_as_it_is_told() {
-    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/policies");
-    let read = |name: &str| std::fs::read_to_string(policies.join(name)).expect("readable");
+    let read = |name: &str| std::fs::read_to_string(policies().join(name)).expect("readable");
     let readme = read("README.md");
     let shown = readme.split("```text\n").nth(1).expect("an example");
     let shown = shown.split("```").next().expect("its end");
@@ -610,25 +610,94 @@ fn cases(names: &[&str]) -> tempfile::TempDir {
     folder
 }
 
+/// The folder of the shipped policies.
+fn policies() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/policies")
+}
+
+/// The shipped policies by name, each with its text.
+fn shipped() -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(policies()).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let policies = paths.filter(|path| path.extension().is_some_and(|ending| ending == "yaml"));
+    let read = |path: PathBuf| {
+        let name = path.file_stem().and_then(|stem| stem.to_str());
+        let text = std::fs::read_to_string(&path).expect("readable");
+        (name.expect("a name").to_owned(), text)
+    };
+    policies.map(read).collect()
+}
+
 #[test]
 fn every_shipped_policy_has_cases_and_makes_what_they_expect() {
-    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/policies");
-    let mut tried = 0;
-    for entry in std::fs::read_dir(&policies).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "yaml")
-        {
-            let name = path.file_stem().and_then(|stem| stem.to_str());
-            let name = name.expect("a name");
-            let ran = run(&policies, &format!("test tests/{name} -f {name}.yaml"));
-            assert_eq!((ran.code, &*ran.told), (Some(0), ""), "{name}: {}", ran.out);
-            assert!(ran.out.lines().all(|line| line.ends_with(": ok")));
-            tried += 1;
+    let shipped = shipped();
+    assert!(shipped.len() > 1, "there are policies");
+    for (name, text) in &shipped {
+        // As its head has Armadex started, or with what goes without saying.
+        let mut words = text.split_whitespace();
+        let flag = words.find(|word| *word == "--credential-namespaces");
+        let flag = flag.and_then(|flag| Some(format!("{flag} {}", words.next()?)));
+        let flag = flag.unwrap_or_default();
+        let ran = run(
+            &policies(),
+            &format!("test tests/{name} -f {name}.yaml {flag}"),
+        );
+        assert_eq!((ran.code, &*ran.told), (Some(0), ""), "{name}: {}", ran.out);
+        assert!(ran.out.lines().all(|line| line.ends_with(": ok")));
+    }
+    let folders = std::fs::read_dir(policies().join("tests")).expect("a folder");
+    for folder in folders {
+        let name = folder.expect("an entry").file_name();
+        let name = name.to_string_lossy();
+        assert!(shipped.contains_key(&*name), "no policy {name}");
+    }
+}
+
+/// In a PediaCluster it could be read by whoever may read that, and would not be followed as it is rotated.
+#[test]
+fn no_shipped_policy_copies_a_credential() {
+    for name in shipped().keys() {
+        let cases = std::fs::read_dir(policies().join("tests").join(name)).expect("a folder");
+        let mut made = 0;
+        for case in cases {
+            let path = case.expect("an entry").path().join("expected.yaml");
+            let text = std::fs::read_to_string(&path).expect("readable");
+            let objects = serde_saphyr::from_multiple::<serde_json::Value>(&text).expect("YAML");
+            let clusters = objects.iter().filter(|it| it["kind"] == "PediaCluster");
+            for spec in clusters.map(|cluster| cluster["spec"].as_object().expect("a map")) {
+                let fields = [
+                    "apiserver",
+                    "authenticationFrom",
+                    "connection",
+                    "syncResources",
+                ];
+                let other = spec.keys().find(|field| !fields.contains(&field.as_str()));
+                assert_eq!(other, None, "{}", path.display());
+                assert!(spec.contains_key("authenticationFrom"));
+                made += 1;
+            }
+        }
+        assert!(made > 0, "{name} makes clusters of its cases");
+    }
+}
+
+#[test]
+fn a_shipped_policy_is_named_as_its_file_and_told_with_what_it_takes() {
+    let readme = std::fs::read_to_string(policies().join("README.md")).expect("readable");
+    for (name, text) in shipped() {
+        assert!(text.contains(&format!("\n  name: {name}\n")), "{name}");
+        assert!(
+            readme.contains(&format!("[`{name}.yaml`]({name}.yaml)")),
+            "{name}"
+        );
+        let manifests = text
+            .split_whitespace()
+            .filter_map(|word| word.strip_prefix("deploy/"));
+        for manifest in manifests {
+            let path = policies().join("..").join(manifest);
+            assert!(path.is_file(), "{name}: no {manifest}");
         }
     }
-    assert!(tried > 0, "there are policies");
 }
 
 #[test]

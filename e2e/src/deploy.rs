@@ -20,6 +20,18 @@ pub fn rights() -> Result<String> {
     Ok(parts.join("\n---\n"))
 }
 
+/// What policies for other platforms need besides.
+pub fn rights_of_others() -> Result<String> {
+    const OURS: [&str; 2] = ["armadex.yaml", "karmada.yaml"];
+    let entries = std::fs::read_dir(folder().join("rbac"))?;
+    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let mut names = names.collect::<Result<Vec<_>>>()?;
+    names.retain(|name| !OURS.contains(&name.as_str()));
+    names.sort();
+    let parts = names.iter().map(|name| shipped(&format!("rbac/{name}")));
+    Ok(parts.collect::<Result<Vec<_>>>()?.join("\n---\n"))
+}
+
 /// The shipped registration of an Armadex at `port` of `host`, with the authority (PEM) of its certificate.
 pub fn registration(host: &str, port: u16, authority: &str) -> Result<String> {
     let (body, port) = (STANDARD.encode(authority), format!("port: {port}"));

@@ -170,9 +170,14 @@ mod tests {
         assert_eq!(used, ["armadex-controllers"]);
     }
 
+    /// What Armadex needs with Karmada, and with other platforms.
+    fn manifests() -> [String; 2] {
+        [deploy::rights(), deploy::rights_of_others()].map(Result::unwrap)
+    }
+
     #[test]
     fn nothing_is_granted_by_a_wildcard() {
-        for right in parse(&deploy::rights().unwrap()).unwrap() {
+        for right in manifests().iter().flat_map(|some| parse(some).unwrap()) {
             assert!(!right.to_string().contains('*'), "{right}");
         }
     }
@@ -207,34 +212,45 @@ mod tests {
     fn the_page_about_permissions_tells_every_right_and_no_other() {
         let page = deploy::folder().join("../docs/permissions.md");
         let page = std::fs::read_to_string(page).unwrap();
-        let table = page.split("| role | group |").nth(1).unwrap();
-        let rows = table
-            .lines()
-            .skip(2)
-            .take_while(|line| line.starts_with('|'));
-        let told: BTreeSet<Right> = rows.flat_map(told).collect();
-        assert_eq!(told, parse(&deploy::rights().unwrap()).unwrap());
+        let tables = page.split("| role | group |").skip(1);
+        let told = tables.map(|table| {
+            let rows = table.lines().skip(2);
+            let rows = rows.take_while(|line| line.starts_with('|'));
+            rows.flat_map(told).collect::<BTreeSet<Right>>()
+        });
+        let granted = manifests().map(|some| parse(&some).unwrap());
+        assert_eq!(told.collect::<Vec<_>>(), granted);
     }
 
     /// A role that nobody has, or one that somebody else has, shows only where it is missed.
     #[test]
     fn every_role_is_bound_to_the_account_and_to_nobody_else() {
-        let objects = deploy::objects(&deploy::rights().unwrap()).unwrap();
+        let unbound = manifests().map(|some| unbound(&some));
+        // Whoever has members' credentials elsewhere binds that one there.
+        assert_eq!(unbound, [vec![], vec!["armadex-credentials".to_owned()]]);
+    }
+
+    /// The roles that nobody has. All others are the account's alone.
+    fn unbound(manifests: &str) -> Vec<String> {
+        let objects = deploy::objects(manifests).unwrap();
         let of = |kind: &str| {
             let objects = objects.iter().filter(|object| object["kind"] == kind);
             objects.collect::<Vec<_>>()
         };
+        let mut unbound = Vec::new();
         for (kind, binding) in [
             ("Role", "RoleBinding"),
             ("ClusterRole", "ClusterRoleBinding"),
         ] {
-            assert_eq!(of(kind).len(), of(binding).len());
-            for role in of(kind) {
+            let (roles, bindings) = (of(kind), of(binding));
+            let before = unbound.len();
+            for role in &roles {
                 let metadata = &role["metadata"];
-                let bound = of(binding)
-                    .into_iter()
-                    .find(|bound| bound["metadata"] == *metadata);
-                let bound = bound.unwrap_or_else(|| panic!("nobody has {metadata}"));
+                let bound = bindings.iter().find(|bound| bound["metadata"] == *metadata);
+                let Some(bound) = bound else {
+                    unbound.push(metadata["name"].as_str().unwrap().to_owned());
+                    continue;
+                };
                 assert_eq!(bound["roleRef"]["kind"], kind);
                 assert_eq!(bound["roleRef"]["name"], metadata["name"]);
                 let account = json!([{
@@ -242,6 +258,8 @@ mod tests {
                 }]);
                 assert_eq!(bound["subjects"], account);
             }
+            assert_eq!(roles.len(), bindings.len() + unbound.len() - before);
         }
+        unbound
     }
 }
