@@ -40,7 +40,7 @@ pub use lifecycle::{
     PediaClusterLifecycleStatus, ResolvedReference,
 };
 pub use misfits::{drop_nulls, misfits};
-pub use names::is_subdomain;
+pub use names::{is_serving_secret, is_subdomain};
 pub use read_yaml::{Misread, read_yaml, read_yaml_documents};
 pub use rendered::RenderedConnection;
 pub use sensitive::Sensitive;

@@ -14,6 +14,18 @@ pub fn is_subdomain(text: &str) -> bool {
     text.len() <= MOST_BYTES && text.split('.').all(is_label)
 }
 
+/// What the Secrets are called that Armadex keeps its own serving certificate in. They lie beside credentials of members and are none: whoever had one could
+/// pass for Armadex before its control plane.
+const SERVING_SECRET: &str = "armadex-serving";
+
+/// Whether a Secret of this name is Armadex's own, `armadex-serving` or one that begins with that and a dash: nothing reads it as a credential, and no
+/// policy reads it at all.
+#[must_use]
+pub fn is_serving_secret(name: &str) -> bool {
+    let rest = name.strip_prefix(SERVING_SECRET);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +64,16 @@ mod tests {
             &"a".repeat(MOST_BYTES + 1),
         ] {
             assert!(!is_subdomain(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_secret_of_our_own_is_known_by_its_name() {
+        for name in ["armadex-serving", "armadex-serving-east"] {
+            assert!(is_serving_secret(name), "{name}");
+        }
+        for name in ["armadex-servings", "my-armadex-serving", "member1", ""] {
+            assert!(!is_serving_secret(name), "{name}");
         }
     }
 }

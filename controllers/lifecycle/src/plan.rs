@@ -6,7 +6,8 @@ use armadex_crds::{
     ResolvedReference, conditions::LifecycleReason as Reason,
 };
 use armadex_policy::{
-    Gvr, SecretNamespaces, controller_of, owned_by, owners_in_words, template::TemplateData,
+    Gvr, ObjectName, SecretNamespaces, controller_of, owned_by, owners_in_words,
+    template::TemplateData,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
@@ -199,7 +200,7 @@ fn and_refused(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster) -> &'s
 }
 
 fn check_source(source: &LifecycleSource, secrets: &SecretNamespaces) -> Result<(), Stop> {
-    let checked = secrets.check(&Gvr::from(source), &source.namespace);
+    let checked = secrets.check_object(&Gvr::from(source), &ObjectName::from(source));
     checked.map_err(|refusal| {
         let message = format!("source: {refusal}");
         Stop::because(Reason::FailedReferenceResourceParse, message)
@@ -207,7 +208,7 @@ fn check_source(source: &LifecycleSource, secrets: &SecretNamespaces) -> Result<
 }
 
 fn may_read(reference: &ResolvedReference, secrets: &SecretNamespaces) -> Result<(), String> {
-    secrets.check(&Gvr::from(reference), &reference.namespace)
+    secrets.check_object(&Gvr::from(reference), &ObjectName::from(reference))
 }
 
 fn check_condition(compiled: &Compiled, data: &TemplateData) -> Result<(), Stop> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use armadex_crds::{SecretKeyRef, Sensitive, is_subdomain};
+use armadex_crds::{SecretKeyRef, Sensitive, is_serving_secret, is_subdomain};
 
 use crate::error::ConfigError;
 use crate::words::Words;
@@ -81,6 +81,10 @@ impl SecretScope {
         if !is_subdomain(name) {
             let problem =
                 "no Secret has such a name: lower case letters, digits, '-' and '.' are allowed";
+            return Err(refused(namespace, name, problem));
+        }
+        if is_serving_secret(name) {
+            let problem = "it is the serving certificate of Armadex, and no credential";
             return Err(refused(namespace, name, problem));
         }
         Ok(SecretId {

@@ -3,7 +3,9 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::{Gvr, WatchScope};
+use armadex_crds::is_serving_secret;
+
+use crate::{Gvr, ObjectName, WatchScope};
 
 /// Namespaces whose Secrets policies may refer to, as the administrator says.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +40,18 @@ impl SecretNamespaces {
         ))
     }
 
+    /// The same of one object: Armadex's own certificate lies in such a namespace and is nobody's to read.
+    pub fn check_object(&self, kind: &Gvr, object: &ObjectName) -> Result<(), String> {
+        let ObjectName { namespace, name } = object;
+        self.check(kind, namespace)?;
+        if is_secret(kind) && is_serving_secret(name) {
+            return Err(format!(
+                "Secret {namespace}/{name} may not be read for a policy: it is the serving certificate of Armadex"
+            ));
+        }
+        Ok(())
+    }
+
     /// What is listed and watched to see every source object of a kind: all of them, but Secrets in these namespaces alone. None is asked
     /// for that may not be read, whatever the role allows.
     pub fn scopes(&self, kind: &Gvr) -> Result<Vec<WatchScope>, String> {
@@ -66,4 +80,31 @@ impl SecretNamespaces {
 
 fn is_secret(kind: &Gvr) -> bool {
     kind.group.is_empty() && kind.resource == "secrets"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_certificate_of_armadex_is_read_for_no_policy() {
+        let kind = |group: &str, resource: &str| Gvr {
+            group: group.to_owned(),
+            version: "v1".to_owned(),
+            resource: resource.to_owned(),
+        };
+        let object = |name: &str| ObjectName {
+            namespace: "clusterpedia-system".to_owned(),
+            name: name.to_owned(),
+        };
+        let secrets = SecretNamespaces::new(["clusterpedia-system"]);
+        let check = |kind: Gvr, name: &str| secrets.check_object(&kind, &object(name));
+        assert_eq!(check(kind("", "secrets"), "member1"), Ok(()));
+        let refused = check(kind("", "secrets"), "armadex-serving");
+        assert!(refused.is_err_and(|words| words.contains("serving certificate")));
+        assert_eq!(check(kind("", "configmaps"), "armadex-serving"), Ok(()));
+        let elsewhere = SecretNamespaces::new(["karmada-cluster"]);
+        let refused = elsewhere.check_object(&kind("", "secrets"), &object("member1"));
+        assert!(refused.is_err(), "of a namespace that is not allowed");
+    }
 }
