@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use armadex_control_plane::{Objects, Trouble, TroubleKind};
+use armadex_control_plane::{NOT_THERE_YET, Objects, Trouble, TroubleKind};
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
-use armadex_policy::NOT_THERE_YET;
+use armadex_policy::ObjectName;
 use kube::{
     ResourceExt,
     api::{Patch, PatchParams},
@@ -13,7 +13,10 @@ use kube::{
 use tokio::time::Instant;
 use tracing::info;
 
-use crate::{Plan, Problem, plan::obstacle};
+use crate::{
+    Plan, Problem,
+    plan::{obstacle, same_object},
+};
 
 /// Owner of the fields of lifecycles.
 const FIELD_MANAGER: &str = "armadex-importpolicy";
@@ -127,9 +130,15 @@ impl Change<'_> {
             Self::Create(lifecycle) => {
                 let mut new = lifecycle.clone();
                 new.metadata.resource_version = Some(NOT_THERE_YET.to_owned());
-                put(api, policy, new, &params).await
+                put(api, policy, new, &params, |present| {
+                    is_of_another(lifecycle, present)
+                })
+                .await
             }
-            Self::Update(lifecycle) => put(api, policy, lifecycle.clone(), &params.force()).await,
+            Self::Update(lifecycle) => {
+                let lifecycle = lifecycle.clone();
+                put(api, policy, lifecycle, &params.force(), |_| None).await
+            }
             Self::Delete(name, uid) => api.delete(name, uid).await.map(drop),
         }
     }
@@ -142,19 +151,31 @@ async fn put(
     policy: &ClusterImportPolicy,
     mut lifecycle: PediaClusterLifecycle,
     params: &PatchParams,
+    refusal: impl FnOnce(&PediaClusterLifecycle) -> Option<String>,
 ) -> Result<(), Trouble> {
     match patch(api, &lifecycle, params).await {
         Err(trouble) if trouble.kind == TroubleKind::Conflict => {}
         done => return done,
     }
     let present = api.get(&lifecycle.name_any()).await?;
-    if let Some(message) = obstacle(policy, &present) {
+    if let Some(message) = obstacle(policy, &present).or_else(|| refusal(&present)) {
         let kind = TroubleKind::Conflict;
         return Err(Trouble { kind, message });
     }
     lifecycle.metadata.uid = present.metadata.uid;
     lifecycle.metadata.resource_version = present.metadata.resource_version;
     patch(api, &lifecycle, &params.clone().force()).await
+}
+
+/// Why one that was to be made is not made what is wanted: it is there, of another object, and no watch has told so yet. Which of both has it is decided
+/// with all that there is.
+fn is_of_another(
+    wanted: &PediaClusterLifecycle,
+    present: &PediaClusterLifecycle,
+) -> Option<String> {
+    let (wanted, present) = (&wanted.spec.source, &present.spec.source);
+    let message = || format!("it was made of {} meanwhile", ObjectName::from(present));
+    (!same_object(wanted, present)).then(message)
 }
 
 async fn patch(

@@ -9,10 +9,12 @@ use std::{
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::LifecycleReason};
 use armadex_policy::template::KEPT_LIMIT;
 use armadex_policy::{Served, Shared, controlled_by};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::jiff::Timestamp;
 use kube::{ResourceExt, runtime::reflector::Store};
 use tokio::time::Instant;
 
-use crate::{Compiled, Invalid, Looks, lock::lock, news::News, room::Room, validate};
+use crate::{Compiled, Invalid, Looks, lock::lock, news::Noted, room::Room, validate};
 
 /// What all reconciles share.
 pub(crate) struct Context {
@@ -20,7 +22,7 @@ pub(crate) struct Context {
     pub(crate) lifecycles: Store<PediaClusterLifecycle>,
     pub(crate) resources: Mutex<HashMap<String, Known>>,
     pub(crate) memories: Mutex<HashMap<String, Remembered>>,
-    pub(crate) news: Arc<News>,
+    pub(crate) news: Arc<Noted>,
     /// For what has come of looks.
     pub(crate) room: Arc<Room>,
 }
@@ -47,20 +49,7 @@ impl Context {
     /// Whether a lifecycle of the policy can't follow something that it refers to: its version may be
     /// served no more. Secrets and other kinds of the core have one version for ever.
     pub(crate) fn waits_for_references(&self, policy: &ClusterImportPolicy) -> bool {
-        let spec = &policy.spec;
-        let uid = policy.metadata.uid.as_deref().unwrap_or_default();
-        let waits = |lifecycle: &PediaClusterLifecycle| {
-            let reason = LifecycleReason::WaitDependentResourceSynced.as_str();
-            let status = lifecycle.status.iter();
-            let mut conditions = status.flat_map(|status| &status.conditions);
-            conditions.any(|condition| condition.reason == reason)
-        };
-        spec.references.iter().any(|other| !other.group.is_empty())
-            && self
-                .lifecycles
-                .state()
-                .iter()
-                .any(|lifecycle| controlled_by(&lifecycle.metadata, uid) && waits(lifecycle))
+        waits_for_references(policy, || self.lifecycles.state())
     }
 
     /// What is remembered of this very policy, or why it is not valid, if it was looked at before.
@@ -129,6 +118,40 @@ impl Context {
 
     fn lock_resources(&self) -> MutexGuard<'_, HashMap<String, Known>> {
         lock(&self.resources)
+    }
+}
+
+/// The same of some lifecycles.
+pub(crate) fn waits_for_references(
+    policy: &ClusterImportPolicy,
+    lifecycles: impl FnOnce() -> Vec<Arc<PediaClusterLifecycle>>,
+) -> bool {
+    let uid = policy.metadata.uid.as_deref().unwrap_or_default();
+    let mut references = policy.spec.references.iter();
+    references.any(|other| !other.group.is_empty())
+        && lifecycles()
+            .iter()
+            .any(|lifecycle| controlled_by(&lifecycle.metadata, uid) && waits(lifecycle))
+}
+
+const WAITS: &str = LifecycleReason::WaitDependentResourceSynced.as_str();
+
+/// Whether a lifecycle says that it waits for something that it refers to.
+pub(crate) fn waits(lifecycle: &PediaClusterLifecycle) -> bool {
+    let status = lifecycle.status.iter();
+    let mut conditions = status.flat_map(|status| &status.conditions);
+    conditions.any(|condition| condition.reason == WAITS)
+}
+
+/// As much of how it says so as is kept.
+pub(crate) fn waiting() -> Condition {
+    Condition {
+        last_transition_time: Time(Timestamp::UNIX_EPOCH),
+        message: String::new(),
+        observed_generation: None,
+        reason: WAITS.to_owned(),
+        status: String::new(),
+        type_: String::new(),
     }
 }
 

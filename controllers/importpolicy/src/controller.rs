@@ -6,14 +6,17 @@ use std::{
 };
 
 use armadex_control_plane::Objects;
-use armadex_crds::{ClusterImportPolicy, IMPORT_POLICY_FINALIZER, PediaClusterLifecycle};
+use armadex_crds::{
+    ClusterImportPolicy, IMPORT_POLICY_FINALIZER, PediaClusterLifecycle,
+    PediaClusterLifecycleStatus,
+};
 use armadex_policy::{
-    Controller, Counters, ReconcileError, SecretNamespaces, Shared, Watches, concerned,
+    Controller, Counters, ObjectName, ReconcileError, SecretNamespaces, Shared, Watches, concerned,
     controller_of, followed, paced, wait_until_served, watched,
 };
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use kube::{
-    Client, Resource,
+    Client, Resource, ResourceExt,
     runtime::{
         controller::Action,
         reflector::{ObjectRef, Store},
@@ -22,7 +25,8 @@ use kube::{
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::context::Context;
+use crate::context::{Context, waiting, waits};
+use crate::news::News;
 use crate::reconcile::{clean_up, follow};
 
 /// Source objects change all the time, when a platform probes its clusters, and a look for which one of them comes to something else goes over
@@ -50,7 +54,7 @@ pub async fn run(
         "armadex-importpolicy",
     );
     let (policies, changed) = followed(Objects::all(client.clone()), shared.said.clone());
-    let (lifecycles, lifecycles_changed) = watched(Objects::all(client), |_| (), policy_of);
+    let (lifecycles, lifecycles_changed) = watched(Objects::all(client), trim, concerned_by);
     let context = Context {
         shared,
         lifecycles,
@@ -59,10 +63,19 @@ pub async fn run(
         news: Arc::default(),
         room: Arc::default(),
     };
-    let news = context.news.clone();
-    let anything = stream::select(changed, lifecycles_changed)
-        .inspect_ok(move |policy| news.note(&policy.name, None));
-    let queue = stream::select(anything, sources_changed(&context).map(Ok));
+    let (news, of_lifecycles) = (context.news.clone(), context.news.clone());
+    let changed = changed.inspect_ok(move |policy| news.note(&policy.name, News::Anything));
+    let lifecycles_changed = lifecycles_changed.map_ok(move |concerned| {
+        let Concerned {
+            policy,
+            lifecycle,
+            source,
+        } = concerned;
+        of_lifecycles.note(&policy, News::Lifecycle(lifecycle, source));
+        ObjectRef::new(&policy)
+    });
+    let changed = stream::select(changed, lifecycles_changed);
+    let queue = stream::select(changed, sources_changed(&context).map(Ok));
     info!("import policies are followed");
     armadex_policy::run(Arc::new(context), policies, paced(queue, REST), cancel).await;
     Ok(())
@@ -74,7 +87,7 @@ fn sources_changed(
 ) -> impl Stream<Item = ObjectRef<ClusterImportPolicy>> + Send + 'static + use<> {
     let (shared, news) = (&context.shared, context.news.clone());
     concerned(&shared.watches, shared.interests.clone()).map(move |(policy, object)| {
-        news.note(&policy, object);
+        news.note(&policy, object.map_or(News::Anything, News::Source));
         ObjectRef::new(&policy)
     })
 }
@@ -114,9 +127,29 @@ impl Controller for Context {
     }
 }
 
-/// The policy that controls a lifecycle; other owners are nobody's business.
-fn policy_of(lifecycle: &PediaClusterLifecycle) -> Option<String> {
-    controller_of(&lifecycle.metadata)
-        .filter(|owner| owner.kind == ClusterImportPolicy::kind(&()))
-        .map(|owner| owner.name.clone())
+/// The policy that controls a lifecycle, and what it is to be told.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Concerned {
+    policy: String,
+    lifecycle: String,
+    source: ObjectName,
+}
+
+/// Other owners are nobody's business.
+fn concerned_by(lifecycle: &PediaClusterLifecycle) -> Option<Concerned> {
+    let owner = controller_of(&lifecycle.metadata)?;
+    (owner.kind == ClusterImportPolicy::kind(&())).then(|| Concerned {
+        policy: owner.name.clone(),
+        lifecycle: lifecycle.name_any(),
+        source: ObjectName::from(&lifecycle.spec.source),
+    })
+}
+
+/// How a lifecycle is doing is written again and again, and of all that a policy reads that it waits for a reference.
+fn trim(lifecycle: &mut PediaClusterLifecycle) {
+    let waits = waits(lifecycle);
+    lifecycle.status = waits.then(|| PediaClusterLifecycleStatus {
+        conditions: vec![waiting()],
+        ..PediaClusterLifecycleStatus::default()
+    });
 }

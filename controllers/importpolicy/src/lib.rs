@@ -10,6 +10,7 @@ mod controller;
 mod lock;
 mod looks;
 mod news;
+mod part;
 mod plan;
 mod reconcile;
 mod room;

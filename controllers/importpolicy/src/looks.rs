@@ -3,7 +3,7 @@
 //! at each look that goes over all. Pure.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Weak},
 };
 
@@ -19,6 +19,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct Looks {
     known: HashMap<ObjectName, Look>,
+    /// Nothing was left out for want of room: what is not known was not there.
+    is_whole: bool,
     share: Share,
     rendered: u64,
     walked: u64,
@@ -30,6 +32,9 @@ struct Look {
     of: Weak<Found>,
     outcome: Verdict,
 }
+
+/// What an object came to and comes to; nothing where it was or is not there.
+type Turn = (Option<Verdict>, Option<Verdict>);
 
 /// What an object is looked at with.
 pub(crate) struct Rules<'a> {
@@ -72,7 +77,7 @@ impl Looks {
     pub(crate) fn refresh(&mut self, objects: &[Arc<Found>], rules: &Rules<'_>) {
         let mut before = std::mem::take(&mut self.known);
         self.known.reserve(objects.len());
-        self.walked += objects.len() as u64;
+        self.walk(objects.len());
         for object in objects {
             let (name, look) = match before.remove_entry(&object.name) {
                 Some((name, look)) if look.is_of(object) => (name, look),
@@ -85,26 +90,72 @@ impl Looks {
         }
     }
 
-    /// Looks at objects that may have changed, and says whether each comes to what it came to before.
-    pub(crate) fn are_same(&mut self, objects: &[Arc<Found>], rules: &Rules<'_>) -> bool {
-        objects.iter().all(|object| {
-            let Some(look) = self.known.get_mut(&object.name) else {
-                return false;
-            };
-            if look.is_of(object) {
-                return true;
+    /// Looks at one that may have changed, come or gone. None if what it came to is not known any more.
+    pub(crate) fn turn(
+        &mut self,
+        name: &ObjectName,
+        object: Option<&Arc<Found>>,
+        rules: &Rules<'_>,
+    ) -> Option<Turn> {
+        let Some(object) = object else {
+            let before = self.known.remove(name).map(|look| look.outcome);
+            return (before.is_some() || self.is_whole).then_some((before, None));
+        };
+        match self.known.get_mut(name) {
+            Some(look) if look.is_of(object) => {
+                let same = Some(look.outcome.clone());
+                Some((same.clone(), same))
             }
-            self.rendered += 1;
-            let before = std::mem::replace(look, Look::at(object, rules));
-            before.outcome == look.outcome
-        })
+            Some(look) => {
+                self.rendered += 1;
+                let now = Look::at(object, rules);
+                let after = now.outcome.clone();
+                let before = std::mem::replace(look, now);
+                Some((Some(before.outcome), Some(after)))
+            }
+            None if self.is_whole => {
+                self.rendered += 1;
+                let now = Look::at(object, rules);
+                let after = now.outcome.clone();
+                self.known.insert(name.clone(), now);
+                Some((None, Some(after)))
+            }
+            None => None,
+        }
+    }
+
+    /// Whether what is not known was not there at the last look.
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// The objects that come to one of these names. All of them, if this is whole.
+    pub(crate) fn named(&self, names: &BTreeSet<String>) -> Vec<ObjectName> {
+        let is_one = |look: &Look| match &look.outcome {
+            Verdict::Named(name) => names.contains(name),
+            Verdict::Skipped | Verdict::Failed(_) => false,
+        };
+        let found = self.known.iter().filter(|(_, look)| is_one(look));
+        found.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Whether what is known of an object is of this very one.
+    pub(crate) fn is_of(&self, object: &Arc<Found>) -> bool {
+        let look = self.known.get(&object.name);
+        look.is_some_and(|look| look.is_of(object))
+    }
+
+    /// A plan goes over so many objects.
+    pub(crate) fn walk(&mut self, objects: usize) {
+        self.walked += objects as u64;
     }
 
     /// Forgets what there is no room for.
     pub(crate) fn fit(&mut self) {
         let all = self.bytes();
         let mut left = self.share.resize(all);
-        if left == all {
+        self.is_whole = left == all;
+        if self.is_whole {
             return;
         }
         self.known.retain(|name, look| {
@@ -159,7 +210,7 @@ fn look_at(rules: &Rules<'_>, object: &Found) -> Verdict {
         secrets,
     } = rules;
     // What may not be read is not asked for.
-    if object.deleting || secrets.check(source, &object.name.namespace).is_err() {
+    if object.deleting || secrets.check_object(source, &object.name).is_err() {
         return Verdict::Skipped;
     }
     let data = TemplateData::of(object.object.read());

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// What a policy is planned with.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The policy.
     pub policy: &'a ClusterImportPolicy,
@@ -68,6 +68,17 @@ pub struct Problem {
     pub may_pass: bool,
 }
 
+impl<'a> Facts<'a> {
+    /// What objects are looked at with.
+    pub(crate) fn rules(&self) -> Rules<'a> {
+        Rules {
+            compiled: self.compiled,
+            source: self.source,
+            secrets: self.secrets,
+        }
+    }
+}
+
 /// What has become of all of them.
 #[derive(Default)]
 struct Looked<'a> {
@@ -81,19 +92,14 @@ struct Looked<'a> {
 
 /// Makes the plan. What objects have come to is remembered for the next one of this generation of the policy.
 pub fn plan(facts: &Facts<'_>, looks: &mut Looks) -> Plan {
-    let Facts {
-        compiled,
-        source,
-        objects,
-        secrets,
-        ..
-    } = *facts;
-    let rules = Rules {
-        compiled,
-        source,
-        secrets,
-    };
-    looks.refresh(objects, &rules);
+    looks.refresh(facts.objects, &facts.rules());
+    let plan = decide(facts, looks);
+    looks.fit();
+    plan
+}
+
+/// What is to be done where this is what objects come to.
+pub(crate) fn decide(facts: &Facts<'_>, looks: &Looks) -> Plan {
     let mut plan = Plan::default();
     let looked = look(facts, looks, &mut plan.problems);
     let references = references(facts);
@@ -125,7 +131,6 @@ pub fn plan(facts: &Facts<'_>, looks: &mut Looks) -> Plan {
             plan.delete.push((lifecycle.name_any(), uid));
         }
     }
-    looks.fit();
     plan
 }
 
@@ -134,7 +139,7 @@ fn look<'a>(facts: &Facts<'a>, looks: &'a Looks, problems: &mut Vec<Problem>) ->
     // They are not asked for, so they can't be seen to be gone.
     for lifecycle in facts.lifecycles {
         let source = &lifecycle.spec.source;
-        if is_of_kind(facts, source)
+        if is_made_of(facts, lifecycle)
             && is_ours(facts.policy, lifecycle)
             && !is_deleting(lifecycle)
             && let Err(why) = facts.secrets.check(facts.source, &source.namespace)
@@ -161,11 +166,12 @@ fn look<'a>(facts: &Facts<'a>, looks: &'a Looks, problems: &mut Vec<Problem>) ->
 impl Looked<'_> {
     /// Whether a lifecycle of the policy stays because nothing is known of its source object.
     fn keeps(&self, facts: &Facts<'_>, lifecycle: &PediaClusterLifecycle) -> bool {
-        let source = &lifecycle.spec.source;
-        is_of_kind(facts, source)
+        is_made_of(facts, lifecycle)
             && is_ours(facts.policy, lifecycle)
             && !is_deleting(lifecycle)
-            && self.kept.contains(&ObjectName::from(source))
+            && self
+                .kept
+                .contains(&ObjectName::from(&lifecycle.spec.source))
     }
 }
 
@@ -336,16 +342,18 @@ fn source_of(gvr: &Gvr, object: &Found) -> LifecycleSource {
     }
 }
 
-fn is_of_kind(facts: &Facts<'_>, source: &LifecycleSource) -> bool {
+/// Whether a lifecycle is made of an object of the kind of the source.
+pub(crate) fn is_made_of(facts: &Facts<'_>, lifecycle: &PediaClusterLifecycle) -> bool {
+    let source = &lifecycle.spec.source;
     source.group == facts.source.group && source.resource == facts.source.resource
 }
 
 /// The same object, in whatever version.
-fn same_object(a: &LifecycleSource, b: &LifecycleSource) -> bool {
+pub(crate) fn same_object(a: &LifecycleSource, b: &LifecycleSource) -> bool {
     a.group == b.group && a.resource == b.resource && a.namespace == b.namespace && a.name == b.name
 }
 
-fn is_ours(policy: &ClusterImportPolicy, lifecycle: &PediaClusterLifecycle) -> bool {
+pub(crate) fn is_ours(policy: &ClusterImportPolicy, lifecycle: &PediaClusterLifecycle) -> bool {
     let uid = policy.metadata.uid.as_deref();
     uid.is_some_and(|uid| controlled_by(&lifecycle.metadata, uid))
 }

@@ -1,22 +1,26 @@
 //! Reconcile: fetch, validate, plan, apply, status.
 
-use std::{collections::HashSet, pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::PolicyValidatedReason};
 use armadex_policy::{
-    Counters, ObjectName, Readiness, ReconcileError, ResolveError, controlled_by, resolve,
-    write_status,
+    Counters, Found, ObjectName, Readiness, ReconcileError, ResolveError, SecretNamespaces,
+    controlled_by, resolve, write_status,
 };
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use kube::{ResourceExt, runtime::controller::Action};
+use kube::{
+    ResourceExt,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
 
 use crate::{
     Invalid, Looks, Plan, apply,
-    context::{Context, Memory, Resources},
+    context::{Context, Memory, Resources, waits_for_references},
     lock::lock,
-    looks::Rules,
+    news::Since,
+    part::{Known, Outcome, Part, part},
     plan::{Facts, plan},
     sources::Sources,
     status::{Conclusion, Summary, status},
@@ -34,25 +38,30 @@ enum Requeue {
     Retry(Duration),
 }
 
-/// Looks at one policy.
+/// Looks at one policy, and where little has changed at that alone.
 pub(crate) async fn follow(
     policy: &ClusterImportPolicy,
     context: &Arc<Context>,
 ) -> Result<Action, ReconcileError> {
     let name = policy.name_any();
-    if let Some(changed) = context.news.begin(&name)
-        && is_spared(policy, &changed, context).await
-    {
-        context.news.settle(&name);
-        return Ok(Action::await_change());
-    }
-    let (conclusion, next) = conclusion(policy, context).await;
+    let outcome = match context.news.begin(&name) {
+        Some(since) => changes(policy, since, context).await,
+        None => Outcome::Unclear,
+    };
+    let (conclusion, next) = match outcome {
+        Outcome::Same(totals) => {
+            context.news.settle(&name, totals);
+            return Ok(Action::await_change());
+        }
+        Outcome::Plan(part) => part_conclusion(policy, part, context).await,
+        Outcome::Unclear => conclusion(policy, context).await,
+    };
     let after = status(policy, &conclusion, Timestamp::now());
     write_status(&**context, policy, policy.status.as_ref(), after).await?;
     Ok(match next {
         Requeue::AwaitChange => {
-            if let Conclusion::Done(_) = conclusion {
-                context.news.settle(&name);
+            if let Conclusion::Done(summary) = &conclusion {
+                context.news.settle(&name, summary.totals());
             }
             Action::await_change()
         }
@@ -60,38 +69,82 @@ pub(crate) async fn follow(
     })
 }
 
-/// Whether each source object that changed comes to what it came to at the last look, after which nothing was left to do: then so is it with all of them.
-async fn is_spared(
-    policy: &ClusterImportPolicy,
-    changed: &HashSet<Arc<ObjectName>>,
-    context: &Context,
-) -> bool {
+/// What the changes since the last look come to.
+async fn changes(policy: &ClusterImportPolicy, since: Since, context: &Arc<Context>) -> Outcome {
     let shared = &context.shared;
     let (Some(Ok(memory)), Some(known)) =
         (context.remembered(policy), context.known_resources(policy))
     else {
-        return false;
+        return Outcome::Unclear;
     };
-    let source = known.found.source.gvr;
-    let Ok(sources) = Sources::acquire(&source, &shared.secrets, &shared.watches) else {
-        return false;
+    let source = &known.found.source.gvr;
+    let Ok(sources) = Sources::acquire(source, &shared.secrets, &shared.watches) else {
+        return Outcome::Unclear;
     };
-    let objects: Option<Vec<_>> = changed.iter().map(|name| sources.get(name)).collect();
-    let Some(objects) = objects.filter(|_| sources.are_followed()) else {
-        return false;
+    if !sources.are_followed() {
+        return Outcome::Unclear;
+    }
+    let given = Given {
+        policy: policy.clone(),
+        memory,
+        resources: known.found,
+        counters: shared.counters.clone(),
+        secrets: shared.secrets.clone(),
     };
-    let (secrets, counters) = (shared.secrets.clone(), shared.counters.clone());
-    let looking = tokio::task::spawn_blocking(move || {
-        let rules = Rules {
-            compiled: &memory.compiled,
-            source: &source,
-            secrets: &secrets,
-        };
-        counted(&memory, &counters, |looks| looks.are_same(&objects, &rules))
-    });
-    looking
+    let found = Followed {
+        sources,
+        context: context.clone(),
+    };
+    given
+        .look(move |facts, looks| part(facts, &since, &found, looks))
         .await
-        .expect("a look renders templates and does not panic")
+}
+
+/// What watches know.
+struct Followed {
+    sources: Sources,
+    context: Arc<Context>,
+}
+
+impl Known for Followed {
+    fn object(&self, name: &ObjectName) -> Option<Arc<Found>> {
+        self.sources.get(name)
+    }
+
+    fn lifecycle(&self, name: &str) -> Option<Arc<PediaClusterLifecycle>> {
+        self.context.lifecycles.get(&ObjectRef::new(name))
+    }
+}
+
+/// Carries a part out.
+async fn part_conclusion(
+    policy: &ClusterImportPolicy,
+    part: Part,
+    context: &Context,
+) -> (Conclusion, Requeue) {
+    let Part {
+        plan,
+        objects,
+        lifecycles,
+    } = part;
+    context.shared.counters.plans();
+    context.news.know(&policy.name_any(), objects);
+    let summary = carry_out(policy, &plan, objects, None, context).await;
+    let waits = waits_for_references(policy, || lifecycles);
+    let next = retry_if(waits || summary.may_improve(), &policy.name_any(), context);
+    (Conclusion::Done(summary), next)
+}
+
+async fn carry_out(
+    policy: &ClusterImportPolicy,
+    plan: &Plan,
+    objects: usize,
+    stale: Option<Trouble>,
+    context: &Context,
+) -> Summary {
+    let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
+    let done = apply::apply(&lifecycles, policy, plan).await;
+    Summary::new(objects, plan, done, stale)
 }
 
 async fn conclusion(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Conclusion, Requeue) {
@@ -118,10 +171,8 @@ async fn conclusion(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Co
     let objects = sources.objects();
     context.news.know(&name, objects.len());
     let plan = make_plan(policy, memory, resources, objects.clone(), context).await;
-    let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
-    let done = apply::apply(&lifecycles, policy, &plan).await;
     let gone = is_gone(&readiness, trouble.as_ref());
-    let summary = Summary::new(objects.len(), &plan, done, trouble);
+    let summary = carry_out(policy, &plan, objects.len(), trouble, context).await;
     let waits = context.waits_for_references(policy);
     let next = retry_if(gone || waits || summary.may_improve(), &name, context);
     (Conclusion::Done(summary), next)
@@ -196,48 +247,74 @@ fn is_gone(readiness: &Readiness, trouble: Option<&Trouble>) -> bool {
     trouble.is_some_and(|trouble| trouble.kind == TroubleKind::Missing)
 }
 
-/// Rendering a fleet's names takes milliseconds, which is too long for a thread that serves IO.
 async fn make_plan(
     policy: &ClusterImportPolicy,
     memory: Memory,
     resources: Resources,
-    objects: Vec<Arc<armadex_policy::Found>>,
-    context: &Arc<Context>,
+    objects: Vec<Arc<Found>>,
+    context: &Context,
 ) -> Plan {
-    let policy = policy.clone();
-    let lifecycles = context.lifecycles.state();
     let shared = &context.shared;
-    let (secrets, counters) = (shared.secrets.clone(), shared.counters.clone());
-    let Resources { source, references } = resources;
-    let versions: Vec<String> = references
-        .into_iter()
-        .map(|reference| reference.gvr.version)
-        .collect();
-    let planning = tokio::task::spawn_blocking(move || {
+    shared.counters.plans();
+    let given = Given {
+        policy: policy.clone(),
+        memory,
+        resources,
+        counters: shared.counters.clone(),
+        secrets: shared.secrets.clone(),
+    };
+    let lifecycles = context.lifecycles.state();
+    let everything = move |facts: &Facts<'_>, looks: &mut Looks| {
         let facts = Facts {
-            policy: &policy,
-            compiled: &memory.compiled,
-            source: &source.gvr,
-            versions: &versions,
             objects: &objects,
             lifecycles: &lifecycles,
-            secrets: &secrets,
+            ..*facts
         };
-        counters.plans();
-        counted(&memory, &counters, |looks| plan(&facts, looks))
-    });
-    planning
-        .await
-        .expect("a plan is a pure function and does not panic")
+        plan(&facts, looks)
+    };
+    given.look(everything).await
 }
 
-/// Looks, and counts what that took.
-fn counted<T>(memory: &Memory, counters: &Counters, look: impl FnOnce(&mut Looks) -> T) -> T {
-    let mut looks = lock(&memory.looks);
-    let (walked, rendered) = (looks.walked(), looks.rendered());
-    let outcome = look(&mut looks);
-    counters.looks_at(looks.walked() - walked, looks.rendered() - rendered);
-    outcome
+/// What a policy is looked at with.
+struct Given {
+    policy: ClusterImportPolicy,
+    memory: Memory,
+    resources: Resources,
+    counters: Arc<Counters>,
+    secrets: SecretNamespaces,
+}
+
+impl Given {
+    /// Looks, with facts that have no objects and no lifecycles yet, and counts what that took. Rendering a fleet's names takes milliseconds,
+    /// which is too long for a thread that serves IO.
+    async fn look<T: Send + 'static>(
+        self,
+        look: impl FnOnce(&Facts<'_>, &mut Looks) -> T + Send + 'static,
+    ) -> T {
+        let looking = tokio::task::spawn_blocking(move || {
+            let Resources { source, references } = &self.resources;
+            let versions = references.iter().map(|found| found.gvr.version.clone());
+            let versions: Vec<String> = versions.collect();
+            let facts = Facts {
+                policy: &self.policy,
+                compiled: &self.memory.compiled,
+                source: &source.gvr,
+                versions: &versions,
+                objects: &[],
+                lifecycles: &[],
+                secrets: &self.secrets,
+            };
+            let mut looks = lock(&self.memory.looks);
+            let (walked, rendered) = (looks.walked(), looks.rendered());
+            let outcome = look(&facts, &mut looks);
+            let counters = &self.counters;
+            counters.looks_at(looks.walked() - walked, looks.rendered() - rendered);
+            outcome
+        });
+        looking
+            .await
+            .expect("a look renders templates and does not panic")
+    }
 }
 
 /// Resources of the policy, looked up once for each of its generations as long as they are served.
@@ -324,6 +401,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::news::News;
     use crate::room::Room;
 
     const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
@@ -516,7 +594,9 @@ mod tests {
         let mut change = async |number: usize, object: serde_json::Value| {
             host.put(&format!("{CLUSTERS}/c{number}"), object);
             let change = changes.next().await.flatten().unwrap();
-            context.news.note("karmada", change.object.map(Arc::new));
+            let news = change.object.map(Arc::new);
+            let news = news.map_or(News::Anything, News::Source);
+            context.news.note("karmada", news);
         };
         for beat in 1..4 {
             change(7, json!({"status": {"probed": beat}})).await;
@@ -526,15 +606,16 @@ mod tests {
         assert_eq!(applied(), before, "nothing is planned anew");
 
         change(20, json!({})).await;
-        assert_eq!(look().await, (27, 41), "one that comes is a change of all");
+        assert_eq!(look().await, (27, 21), "one that comes is planned alone");
+        assert_eq!(applied(), before + 1);
         change(
             7,
             json!({"metadata": {"deletionTimestamp": "2026-01-02T03:04:05Z"}}),
         )
         .await;
-        assert_eq!(look().await, (28, 62), "it comes to something else");
-        context.news.note("karmada", None);
-        assert_eq!(look().await, (28, 83), "anything may have changed");
+        assert_eq!(look().await, (28, 22), "and so is one that goes");
+        context.news.note("karmada", News::Anything);
+        assert_eq!(look().await, (28, 43), "anything may have changed");
     }
 
     #[tokio::test]

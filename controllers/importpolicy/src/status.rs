@@ -12,7 +12,7 @@ use armadex_policy::{Readiness, ResolveError};
 use jiff::Timestamp;
 use kube::runtime::events::EventType;
 
-use crate::{Invalid, Plan, Problem, apply::Done};
+use crate::{Invalid, Plan, Problem, apply::Done, news::Totals};
 
 /// Problems that a message names; the rest are counted.
 const NAMED_PROBLEMS: usize = 3;
@@ -53,6 +53,15 @@ impl Summary {
             left,
             stale,
         }
+    }
+
+    /// How many there are, if that is all there is to say.
+    pub(crate) fn totals(&self) -> Option<Totals> {
+        let is_all = self.problems.is_empty() && self.left == 0 && self.stale.is_none();
+        is_all.then_some(Totals {
+            objects: self.objects,
+            lifecycles: self.lifecycles,
+        })
     }
 
     /// Whether trying again may help.

@@ -437,3 +437,99 @@ async fn a_policy_whose_changes_are_refused_looks_again_by_its_back_off() {
         running.end().await;
     }
 }
+
+/// Far more clusters than the largest platforms have.
+const FLEET: usize = 5_000;
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_joins_a_large_fleet_or_leaves_it_costs_itself_alone() {
+    let host = host();
+    host.put(&format!("{POLICIES}/karmada"), policy());
+    for number in 0..FLEET {
+        host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
+    }
+    let running = run(&host);
+    let all_are_made = |count: usize| {
+        let words = format!("{count} lifecycles from {count} source objects");
+        move |host: &Host| reconciling(host).ends_with(&words)
+    };
+    until(&host, "all are made", all_are_made(FLEET)).await;
+    // What was written has come back by then.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let before = running.counted();
+    let asked = host.asked("patch", "pediaclusterlifecycles");
+    host.put(&format!("{CLUSTERS}/joins"), json!({}));
+    until(&host, "one more", all_are_made(FLEET + 1)).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let joined = running.counted();
+    assert_eq!(joined.rendered - before.rendered, 1);
+    // It, and it again when its lifecycle comes back.
+    assert!(joined.walked - before.walked <= 2, "{before:?} {joined:?}");
+    host.remove(&format!("{CLUSTERS}/c7"));
+    until(&host, "one less", all_are_made(FLEET)).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let left = running.counted();
+    assert_eq!(host.get(&lifecycle("c7")), None);
+    assert_eq!(left.rendered, joined.rendered);
+    assert_eq!(left.walked, joined.walked, "there is nothing to go over");
+    // Somebody takes a lifecycle away.
+    host.remove(&lifecycle("c8"));
+    until(&host, "made again", |host| {
+        host.get(&lifecycle("c8")).is_some()
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let again = running.counted();
+    assert!(again.walked - left.walked <= 2, "{left:?} {again:?}");
+    assert_eq!(host.asked("patch", "pediaclusterlifecycles") - asked, 2);
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_lifecycles_are_doing_is_nothing_that_a_policy_looks_at() {
+    let (host, running) = followed().await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let before = running.counted();
+    for count in 0..20 {
+        let mut told = host.get(&lifecycle("one")).unwrap();
+        told["status"] = json!({"conditions": [{"type": "Updating", "status": "True",
+            "reason": "Updated", "message": format!("time {count}"),
+            "lastTransitionTime": "2026-01-02T03:04:05Z"}]});
+        host.put(&lifecycle("one"), told);
+        tokio::time::sleep(Duration::from_secs(3)).await;
+    }
+    assert_eq!(running.counted(), before);
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_policies_on_one_kind_look_at_what_changed_and_at_nothing_else() {
+    const POLICIES_ON_IT: usize = 200;
+    let host = host();
+    for number in 0..POLICIES_ON_IT {
+        let mut policy = policy();
+        policy["spec"]["source"]["selectorTemplate"] =
+            json!(format!("{{{{eq source.metadata.name \"c{number}\"}}}}"));
+        host.put(&format!("{POLICIES}/p{number}"), policy);
+        host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
+    }
+    let running = run(&host);
+    until(&host, "all are made", |host| {
+        (0..POLICIES_ON_IT).all(|number| host.get(&lifecycle(&format!("c{number}"))).is_some())
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let before = running.counted();
+    host.put(&format!("{CLUSTERS}/c7"), json!({"status": {"probed": 1}}));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let after = running.counted();
+    let each = POLICIES_ON_IT as u64;
+    assert_eq!(
+        after.rendered - before.rendered,
+        each,
+        "who can tell whether it counts"
+    );
+    assert_eq!((after.walked, after.plans), (before.walked, before.plans));
+    assert_eq!(after.reconciles - before.reconciles, each);
+    running.end().await;
+}

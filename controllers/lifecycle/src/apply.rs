@@ -7,11 +7,9 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use armadex_control_plane::{Objects, Trouble, TroubleKind};
+use armadex_control_plane::{NOT_THERE_YET, Objects, Trouble, TroubleKind};
 use armadex_crds::{PediaCluster, conditions::LifecycleReason as Reason};
-use armadex_policy::{
-    Gates, NOT_THERE_YET, ReconcileError, controlled_by, controller_of, owners_in_words,
-};
+use armadex_policy::{Gates, ReconcileError, controlled_by, controller_of, owners_in_words};
 use kube::{
     ResourceExt,
     api::{Patch, PatchParams},

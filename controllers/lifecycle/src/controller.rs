@@ -8,10 +8,13 @@ use armadex_policy::{
     Controller, Counters, ReconcileError, SecretNamespaces, Shared, Watches, followed, paced,
     triggers, wait_until_served, watched,
 };
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use kube::{
     Client, ResourceExt,
-    runtime::{controller::Action, reflector::Store},
+    runtime::{
+        controller::Action,
+        reflector::{ObjectRef, Store},
+    },
 };
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -65,6 +68,7 @@ pub async fn run(
         compilations: Compilations::default(),
         looks: Looks::default(),
     };
+    let clusters_changed = clusters_changed.map_ok(|name| ObjectRef::new(&name));
     let changes = triggers(&context.shared.watches, context.shared.interests.clone()).map(Ok);
     let queue = stream::select_all([changed.boxed(), clusters_changed.boxed(), changes.boxed()]);
     info!("lifecycles are followed");

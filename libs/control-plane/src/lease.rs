@@ -4,7 +4,7 @@
 //! holder is seen to be gone.
 //!
 //! Who cannot renew it goes on until it is seen to be somebody else's: members are synced while the control plane is away. What two processes could do
-//! to each other meanwhile is kept right elsewhere, objects by the version that a change is made to, rows of the store by its epochs.
+//! to each other meanwhile is kept right elsewhere: objects are changed in the version that was read and deleted by their uid, rows of the store have its epochs.
 
 mod holder;
 #[cfg(test)]

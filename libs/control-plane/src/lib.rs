@@ -13,6 +13,6 @@ mod trouble;
 
 pub use lease::{Claim, Held, LeaseStanding, LeaseTerms};
 pub use limited::{ANSWER_LIMIT, limited};
-pub use objects::Objects;
+pub use objects::{NOT_THERE_YET, Objects};
 pub use outages::Outages;
 pub use trouble::{Trouble, TroubleKind};

@@ -17,6 +17,11 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Trouble, TroubleKind};
 
+/// The version to apply an object with that must not be there yet. What is there has another: the
+/// first write to an etcd is at 2. An API server makes what is missing whatever version is given,
+/// and answers with a conflict where the object is there, whoever its field manager is.
+pub const NOT_THERE_YET: &str = "1";
+
 /// Objects whose metadata is asked for at once: half a megabyte to one.
 const PAGE: u32 = 500;
 

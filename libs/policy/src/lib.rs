@@ -21,7 +21,7 @@ mod watches;
 pub use controller::{Controller, ReconcileError, Shared, run, write_status};
 pub use counters::{CounterValues, Counters};
 pub use gates::Gates;
-pub use ownership::{NOT_THERE_YET, controlled_by, controller_of, owned_by, owners_in_words};
+pub use ownership::{controlled_by, controller_of, owned_by, owners_in_words};
 pub use paced::paced;
 pub use report::{Reporter, Said};
 pub use resolve::{

@@ -16,11 +16,6 @@ pub fn controlled_by(meta: &ObjectMeta, uid: &str) -> bool {
     controller_of(meta).is_some_and(|owner| owner.uid == uid)
 }
 
-/// The version to apply an object with that must not be there yet. What is there has another: the
-/// first write to an etcd is at 2. An API server makes what is missing whatever version is given,
-/// and answers with a conflict where the object is there, whoever its field manager is.
-pub const NOT_THERE_YET: &str = "1";
-
 /// Everybody who owns the object, for people to read.
 pub fn owners_in_words(meta: &ObjectMeta) -> String {
     let owners: Vec<String> = meta

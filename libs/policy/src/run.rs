@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, fmt::Debug, sync::Arc, time::Duration};
 
 use futures::{
-    Stream, StreamExt,
+    Stream, StreamExt, TryStreamExt,
     stream::{self, BoxStream},
 };
 use kube::{
@@ -38,7 +38,7 @@ const PAGE: u32 = 100;
 const OVER: Duration = ANSWER_LIMIT.saturating_add(LONGEST).saturating_mul(2);
 
 /// What is told of a kind.
-type Names<O> = BoxStream<'static, Result<ObjectRef<O>, watcher::Error>>;
+type Told<T> = BoxStream<'static, Result<T, watcher::Error>>;
 
 /// What a watch on a kind takes of an object to be an object of ours.
 pub trait Watched:
@@ -60,7 +60,7 @@ impl<K> Watched for K where
 
 /// Objects of the cluster-scoped kind that a controller follows, each of which concerns itself alone. That a status is there which the
 /// controller `said` is not told: who fails in other words each time would look again at once each time.
-pub fn followed<K>(api: Objects<K>, said: Arc<Said>) -> (Store<K>, Names<K>)
+pub fn followed<K>(api: Objects<K>, said: Arc<Said>) -> (Store<K>, Told<ObjectRef<K>>)
 where
     K: Watched + HasStatus,
     K::Status: Clone + Serialize,
@@ -73,21 +73,24 @@ where
         }
     };
     let itself = |object: &K| Some(object.name_any());
-    named(kept(events(api, |_| ()), itself, level))
+    let (store, names) = kept(events(api, |_| ()), itself, level);
+    let objects = names.map_ok(|name| ObjectRef::new(&name));
+    (store, objects.boxed())
 }
 
-/// Objects of a cluster-scoped kind, and the objects `O` that `concerned` names for each of them as it comes, changes or goes: for what it was
-/// before and for what it is. `trim` takes out what nobody here reads: all of them are held in memory, and a change of nothing else is not told.
-pub fn watched<K, O>(
+/// Objects of a cluster-scoped kind, and whom and what `concerned` names for each of them as it comes, changes or goes: for what it was before and for
+/// what it is. `trim` takes out what nobody here reads: all of them are held in memory, and a change of nothing else is not told.
+pub fn watched<K, T>(
     api: Objects<K>,
     trim: fn(&mut K),
-    concerned: fn(&K) -> Option<String>,
-) -> (Store<K>, Names<O>)
+    concerned: fn(&K) -> Option<T>,
+) -> (Store<K>, Told<T>)
 where
     K: Watched,
-    O: Resource<DynamicType = ()> + 'static,
+    T: Ord + Send + 'static,
 {
-    named(kept(events(api, trim), concerned, |_, _| ()))
+    let (store, told) = kept(events(api, trim), concerned, |_, _| ());
+    (store, told.boxed())
 }
 
 fn events<K: Watched>(
@@ -130,31 +133,18 @@ fn telling<K>(kind: String) -> impl FnMut(&Result<Event<K>, watcher::Error>) + S
     }
 }
 
-fn named<K, O>(
-    (store, names): (
-        Store<K>,
-        impl Stream<Item = Result<String, watcher::Error>> + Send + 'static,
-    ),
-) -> (Store<K>, Names<O>)
-where
-    K: Watched,
-    O: Resource<DynamicType = ()> + 'static,
-{
-    let objects = names.map(|name| name.map(|name| ObjectRef::new(&name)));
-    (store, objects.boxed())
-}
-
 /// `level` makes of what is known what it would be if nothing of it were news.
-fn kept<K>(
+fn kept<K, T>(
     events: impl Stream<Item = Result<Event<K>, watcher::Error>> + Send + 'static,
-    concerned: fn(&K) -> Option<String>,
+    concerned: fn(&K) -> Option<T>,
     level: impl Fn(&mut K, &K) + Send + 'static,
 ) -> (
     Store<K>,
-    impl Stream<Item = Result<String, watcher::Error>> + Send + 'static,
+    impl Stream<Item = Result<T, watcher::Error>> + Send + 'static,
 )
 where
     K: Resource<DynamicType = ()> + Clone + PartialEq + Send + Sync + 'static,
+    T: Ord + Send + 'static,
 {
     let (store, writer) = reflector::store();
     let mut keeper = Keeper {
@@ -174,20 +164,21 @@ where
 }
 
 /// What keeps the objects, and knows whom they concern.
-struct Keeper<K: Resource<DynamicType = ()> + Clone + 'static, L> {
+struct Keeper<K: Resource<DynamicType = ()> + Clone + 'static, T, L> {
     store: Store<K>,
     writer: Writer<K>,
-    concerned: fn(&K) -> Option<String>,
+    concerned: fn(&K) -> Option<T>,
     level: L,
 }
 
-impl<K, L> Keeper<K, L>
+impl<K, T, L> Keeper<K, T, L>
 where
     K: Resource<DynamicType = ()> + Clone + PartialEq,
+    T: Ord,
     L: Fn(&mut K, &K),
 {
     /// Whom the event concerns, each once.
-    fn take_in(&mut self, event: &Event<K>) -> BTreeSet<String> {
+    fn take_in(&mut self, event: &Event<K>) -> BTreeSet<T> {
         if self.is_no_news(event) {
             self.writer.apply_watcher_event(event);
             return BTreeSet::new();
@@ -214,7 +205,7 @@ where
     }
 
     /// Whom those objects concern that the event tells of, as they are known now.
-    fn concerned_by(&self, event: &Event<K>) -> BTreeSet<String> {
+    fn concerned_by(&self, event: &Event<K>) -> BTreeSet<T> {
         let known: Vec<Arc<K>> = match event {
             Event::Init | Event::InitApply(_) => Vec::new(),
             Event::InitDone => self.store.state(),
