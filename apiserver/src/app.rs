@@ -113,6 +113,7 @@ impl App {
             unhealthy: OfCatalog::default(),
             tasks,
             cancel,
+            stopping: CancellationToken::new(),
             clock: Timestamp::now,
         };
         Self {
@@ -122,6 +123,12 @@ impl App {
             budget,
             limits,
         }
+    }
+
+    /// Is not ready any more from when this is cancelled.
+    pub(crate) fn until_stopping(mut self, stopping: CancellationToken) -> Self {
+        self.context.stopping = stopping;
+        self
     }
 
     pub(crate) fn counters(&self) -> &Arc<Counters> {

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::app::{Limits, PoolSizes};
 use crate::counters::Counters;
 use crate::server::tls::Certificate;
@@ -53,6 +55,8 @@ pub struct Config {
     pub request_timeout: Duration,
     /// How long open connections may finish what they are doing when the server stops.
     pub shutdown_grace: Duration,
+    /// Cancelled when the server is about to stop: `/readyz` says so from then on, and all else is served as before.
+    pub stopping: CancellationToken,
     /// What the server counts; keep a clone to show it.
     pub counters: Arc<Counters>,
 }
@@ -114,6 +118,7 @@ impl Config {
             // An aggregator cuts a request off after 60 s as well.
             request_timeout: Duration::from_secs(60),
             shutdown_grace: SHUTDOWN_GRACE,
+            stopping: CancellationToken::new(),
             counters: Arc::default(),
         }
     }

@@ -35,7 +35,7 @@ pub use config::{Config, SHUTDOWN_GRACE};
 pub use counters::{CounterValues, Counters};
 use server::Listener;
 use server::tls::{self, Serving};
-pub use server::tls::{Certificate, CertificateError, SelfMade};
+pub use server::tls::{Certificate, CertificateError, KeptPem, SelfMade};
 
 /// Why the server cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +97,11 @@ pub async fn serve_on(
     cancel: CancellationToken,
 ) -> Result<(), Error> {
     let (limits, connection_limits) = (config.limits(), config.connection_limits());
-    let serving = Arc::new(Serving::load(&config.certificate).await?);
+    let loading = Serving::load(&config.certificate);
+    let Some(serving) = cancel.run_until_cancelled(loading).await else {
+        return Ok(());
+    };
+    let serving = Arc::new(serving?);
     let tls = TlsAcceptor::from(Arc::new(tls::server_config(Arc::clone(&serving))?));
     let trust = Arc::new(ArcSwap::from_pointee(Trust::default()));
     let background = TaskTracker::new();
@@ -106,8 +110,14 @@ pub async fn serve_on(
         Arc::clone(&trust),
         cancel.clone(),
     ));
-    if let Certificate::Files { certificate, key } = config.certificate {
-        background.spawn(tls::keep_fresh(serving, certificate, key, cancel.clone()));
+    match config.certificate {
+        Certificate::SelfMade(_) => {}
+        Certificate::Files { certificate, key } => {
+            background.spawn(tls::keep_fresh(serving, certificate, key, cancel.clone()));
+        }
+        Certificate::Kept(shown) => {
+            background.spawn(tls::follow(serving, shown, cancel.clone()));
+        }
     }
     background.close();
 
@@ -124,7 +134,8 @@ pub async fn serve_on(
         Authorizer::new(Arc::new(reviews)),
         counters,
         limits,
-    );
+    )
+    .until_stopping(config.stopping);
     let listener = Listener {
         socket,
         tls,

@@ -19,6 +19,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
+use crate::service::Parts;
 pub(crate) use checks::Checks;
 
 /// Where the admin port listens.
@@ -31,27 +32,27 @@ pub(crate) struct AdminFlags {
 
 struct Admin {
     checks: Checks,
-    metrics: Arc<Metrics>,
+    metrics: Metrics,
     stopping: CancellationToken,
 }
 
-/// Serves until `cancel`; a process that is stopping is not ready.
-pub(crate) async fn serve(
-    flags: AdminFlags,
-    checks: Checks,
-    metrics: Arc<Metrics>,
-    cancel: CancellationToken,
-) -> anyhow::Result<()> {
+/// Adds the port. It is open for as long as any part that others send requests to; a process that is stopping is not ready.
+pub(crate) fn start(parts: &mut Parts, flags: AdminFlags, checks: Checks, metrics: Metrics) {
+    let admin = Admin {
+        checks,
+        metrics,
+        stopping: parts.cancel(),
+    };
+    let serving = serve(flags, admin, parts.last());
+    parts.start("admin port", serving);
+}
+
+async fn serve(flags: AdminFlags, admin: Admin, cancel: CancellationToken) -> anyhow::Result<()> {
     let listener = TcpListener::bind(flags.admin_listen)
         .await
         .with_context(|| format!("cannot listen on --admin-listen {}", flags.admin_listen))?;
     tracing::info!(address = %listener.local_addr()?, "admin port is open");
-    let admin = Arc::new(Admin {
-        checks,
-        metrics,
-        stopping: cancel.clone(),
-    });
-    port::serve(listener, router(admin), cancel).await;
+    port::serve(listener, router(Arc::new(admin)), cancel).await;
     Ok(())
 }
 
@@ -131,7 +132,7 @@ mod tests {
         checks.add("listener", || async { Ok(()) });
         let admin = Admin {
             checks,
-            metrics: Arc::new(Metrics::new()),
+            metrics: Metrics::new(),
             stopping: CancellationToken::new(),
         };
         if stopping {

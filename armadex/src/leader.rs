@@ -5,18 +5,13 @@ use clap::{ArgAction, Args};
 use tokio::sync::watch;
 
 use crate::admin::Checks;
+use crate::credentials::NamespaceFlag;
 
-/// Where Armadex keeps what is its own on the control plane, and whether it needs a Lease there.
+/// Whether a process needs a Lease to work, and where that lies.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LeaderFlags {
-    /// Namespace of Armadex on the control plane: of its Leases, and of Secrets that a PediaCluster names without a namespace.
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "clusterpedia-system",
-        env = "CLUSTERPEDIA_NAMESPACE"
-    )]
-    pub(crate) namespace: String,
+    #[command(flatten)]
+    pub(crate) own: NamespaceFlag,
     /// Work only while this process has its Lease in `--namespace`, others wait for it: `armadex-controllers` for the policy controllers,
     /// `armadex-synchro[-SHARDING_NAME]-STORE` for the synchros of one `--sharding-name` and one store. `false`: there is one process alone, and no
     /// Lease.
@@ -35,7 +30,7 @@ pub(crate) struct LeaderFlags {
 impl LeaderFlags {
     /// For this process; `None` where it works without one.
     pub(crate) fn lease(&self, name: &str) -> Option<LeaseTerms> {
-        let terms = || LeaseTerms::of_this_process(&self.namespace, name);
+        let terms = || LeaseTerms::of_this_process(&self.own.namespace, name);
         self.leader_elect.then(terms)
     }
 }

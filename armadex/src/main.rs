@@ -16,6 +16,7 @@ mod memory;
 mod metrics;
 mod open_files;
 mod process;
+mod registration;
 mod service;
 mod shutdown;
 mod store;

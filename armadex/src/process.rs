@@ -102,9 +102,7 @@ impl Process {
     pub(crate) async fn run(mut self, admin: AdminFlags) -> anyhow::Result<()> {
         self.needs_its_store();
         continuity::start(&mut self.parts, &self.client);
-        let cancel = self.parts.cancel();
-        let port = admin::serve(admin, self.checks, Arc::new(self.metrics), cancel);
-        self.parts.start("admin port", port);
+        admin::start(&mut self.parts, admin, self.checks, self.metrics);
         let ended = self.parts.run().await;
         self.store.shutdown().await;
         ended

@@ -338,6 +338,7 @@ fn what_may_not_be_printed_is_hidden_by_one_type() {
     }
     let expected = [
         "apiserver/src/server/tls/self_made.rs: SelfMade",
+        "apiserver/src/server/tls/serving.rs: KeptPem",
         "armadex/src/metrics/store.rs: Store",
         "controllers/synchro/src/stream/step.rs: Listing",
         "controllers/synchro/src/stream/step.rs: Seen",

@@ -27,7 +27,11 @@ pub struct Part {
 /// The API server, apart.
 pub const APISERVER: Part = Part {
     account: "armadex-apiserver",
-    roles: &["armadex-control-plane", "armadex-apiserver"],
+    roles: &[
+        "armadex-control-plane",
+        "armadex-apiserver",
+        "armadex-registration",
+    ],
 };
 /// The synchro, apart.
 pub const SYNCHRO: Part = Part {

@@ -111,11 +111,35 @@ impl Armadex {
         fleet: &Harness,
         binary: PathBuf,
         role: Role,
-        (name, kubeconfig): (&str, &Path),
+        way: (&str, &Path),
         extra: &[&str],
     ) -> Result<Self> {
+        let serving = Serving::Files;
+        Self::start_serving(fleet, binary, role, way, (serving, extra)).await
+    }
+
+    /// Starts the binary in `role`, which makes its certificate and registers itself on the host, and waits until it is available there.
+    pub async fn start_registered(fleet: &Harness, role: Role, extra: &[&str]) -> Result<Self> {
+        let name = format!("armadex-{}", role.command());
+        let kubeconfig = fleet.folder().account_kubeconfig(role.account());
+        let (way, serving) = ((name.as_str(), kubeconfig.as_path()), Serving::Registered);
+        let armadex = Self::start_serving(fleet, binary()?, role, way, (serving, extra)).await?;
+        armadex.wait_until_available(fleet).await?;
+        Ok(armadex)
+    }
+
+    async fn start_serving(
+        fleet: &Harness,
+        binary: PathBuf,
+        role: Role,
+        (name, kubeconfig): (&str, &Path),
+        (serving, extra): (Serving, &[&str]),
+    ) -> Result<Self> {
         let (listen, admin) = (free_port()?, free_port()?);
-        let mut arguments = arguments(fleet, role, kubeconfig, listen, admin)?;
+        let mut arguments = arguments(fleet, role, kubeconfig, listen, admin);
+        if role.serves() {
+            arguments.extend(serving.arguments(fleet, listen)?);
+        }
         arguments.extend(extra.iter().map(|&argument| argument.to_owned()));
         let program = Program::new(name, binary, arguments);
         let record = program.start(fleet.folder())?;
@@ -182,6 +206,10 @@ impl Armadex {
         let authority = fleet.host().pki().read("ca.crt")?;
         let manifest = deploy::registration(&fleet.reach().name, self.listen, &authority)?;
         fleet.kubectl("host").apply(&manifest).await?;
+        self.wait_until_available(fleet).await
+    }
+
+    async fn wait_until_available(&self, fleet: &Harness) -> Result<()> {
         let host = fleet.host().client().await?;
         api_service(self.listen).wait_until_available(&host).await
     }
@@ -252,8 +280,7 @@ fn arguments(
     kubeconfig: &Path,
     listen: u16,
     admin: u16,
-) -> Result<Vec<String>> {
-    let pki = fleet.host().pki();
+) -> Vec<String> {
     let mut arguments = vec![
         role.command().to_owned(),
         format!("--kubeconfig={}", kubeconfig.display()),
@@ -268,18 +295,39 @@ fn arguments(
         arguments.extend(fleet.store().arguments());
     }
     if role.serves() {
-        pki.issue_for_service(SERVICE, NAMESPACE)?;
         arguments.push(format!("--listen={}:{listen}", fleet.reach().listen()));
-        arguments.push(format!(
-            "--tls-cert-file={}",
-            pki.file(&format!("{SERVICE}.crt")).display()
-        ));
-        arguments.push(format!(
-            "--tls-private-key-file={}",
-            pki.file(&format!("{SERVICE}.key")).display()
-        ));
     }
-    Ok(arguments)
+    arguments
+}
+
+/// Where its certificate comes from, and who registers it.
+#[derive(Clone, Copy)]
+enum Serving {
+    /// Files of the harness, which registers it.
+    Files,
+    /// A Secret that it keeps, and itself.
+    Registered,
+}
+
+impl Serving {
+    fn arguments(self, fleet: &Harness, listen: u16) -> Result<Vec<String>> {
+        let pki = fleet.host().pki();
+        let file = |end: &str| pki.file(&format!("{SERVICE}.{end}"));
+        Ok(match self {
+            Self::Files => {
+                pki.issue_for_service(SERVICE, NAMESPACE)?;
+                vec![
+                    format!("--tls-cert-file={}", file("crt").display()),
+                    format!("--tls-private-key-file={}", file("key").display()),
+                ]
+            }
+            Self::Registered => vec![
+                format!("--namespace={NAMESPACE}"),
+                "--serving-secret=armadex-serving".to_owned(),
+                format!("--register={}:{listen}", fleet.reach().name),
+            ],
+        })
+    }
 }
 
 /// The binary: `$ARMADEX_BIN`, else the one that was built beside this program or test.

@@ -14,15 +14,18 @@ pub fn policy() -> Result<String> {
     shipped("policies/karmada.yaml")
 }
 
+/// The manifests of what Armadex may do with Karmada.
+const OURS: [&str; 3] = ["armadex.yaml", "registration.yaml", "karmada.yaml"];
+
 /// What Armadex may do, and what the policy for Karmada needs besides.
 pub fn rights() -> Result<String> {
-    let parts = [shipped("rbac/armadex.yaml")?, shipped("rbac/karmada.yaml")?];
+    let parts = OURS.map(|name| shipped(&format!("rbac/{name}")));
+    let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
     Ok(parts.join("\n---\n"))
 }
 
 /// What policies for other platforms need besides.
 pub fn rights_of_others() -> Result<String> {
-    const OURS: [&str; 2] = ["armadex.yaml", "karmada.yaml"];
     let entries = std::fs::read_dir(folder().join("rbac"))?;
     let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
     let mut names = names.collect::<Result<Vec<_>>>()?;

@@ -70,9 +70,8 @@ pub async fn on_board_apart(fleet: &Harness, policy: &str, arguments: &[&str]) -
     let apart = Apart {
         controllers: Armadex::start(fleet, Role::Controllers, arguments).await?,
         synchro: Armadex::start(fleet, Role::Synchro, arguments).await?,
-        apiserver: Armadex::start(fleet, Role::Apiserver, arguments).await?,
+        apiserver: Armadex::start_registered(fleet, Role::Apiserver, arguments).await?,
     };
-    apart.apiserver.register(fleet).await?;
     fleet.kubectl("host").apply(policy).await?;
     Ok(apart)
 }

@@ -45,6 +45,8 @@ pub(super) struct Context {
     pub(super) tasks: TaskTracker,
     /// Ends those tasks.
     pub(super) cancel: CancellationToken,
+    /// Says that the server is about to stop.
+    pub(super) stopping: CancellationToken,
     /// The time that ages are told from; given in, so that tests can stop it.
     pub(super) clock: fn() -> Timestamp,
 }
@@ -65,6 +67,9 @@ impl Context {
     /// What keeps the server from answering searches.
     async fn not_ready(&self) -> Vec<&'static str> {
         let mut reasons = Vec::new();
+        if self.stopping.is_cancelled() {
+            reasons.push("the server is stopping");
+        }
         if !self.readiness.store_answers(&self.search).await {
             reasons.push("the store does not answer");
         }

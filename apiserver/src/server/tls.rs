@@ -12,8 +12,8 @@ use rustls::crypto::ring;
 
 pub use error::CertificateError;
 pub use self_made::SelfMade;
-pub use serving::Certificate;
-pub(crate) use serving::{Serving, keep_fresh};
+pub use serving::{Certificate, KeptPem};
+pub(crate) use serving::{Serving, follow, keep_fresh};
 
 /// HTTP/2 for those who know it.
 pub(crate) const H2: &[u8] = b"h2";

@@ -42,7 +42,8 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         ..
     } = &flags.synchro;
     controllers::start(&mut process, leader, credentials);
+    let namespace = leader.own.namespace.clone();
     synchro::start(&mut process, flags.synchro, flags.gates.feature_gates);
-    apiserver::start(&mut process, &flags.serving)?;
+    apiserver::start(&mut process, &flags.serving, &namespace)?;
     process.run(flags.admin).await
 }

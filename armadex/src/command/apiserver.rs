@@ -12,8 +12,10 @@ use clap::Args;
 
 use crate::admin::AdminFlags;
 use crate::control_plane::ControlPlaneFlags;
+use crate::credentials::NamespaceFlag;
 use crate::feature_gates::FeatureGateFlags;
 use crate::process::Process;
+use crate::registration::{self, Own, RegistrationFlags};
 use crate::store::StoreFlags;
 use crate::store::replica::ReplicaFlags;
 
@@ -31,6 +33,8 @@ pub(crate) struct Flags {
     replica: ReplicaFlags,
     #[command(flatten)]
     admin: AdminFlags,
+    #[command(flatten)]
+    own: NamespaceFlag,
     #[command(flatten)]
     serving: ServingFlags,
     #[command(flatten)]
@@ -61,6 +65,12 @@ pub(crate) struct ServingFlags {
     /// Where to write the CA of the certificate that is made: the `caBundle` of the APIService.
     #[arg(long, value_name = "FILE", conflicts_with = "tls_cert_file")]
     self_made_ca: Option<PathBuf>,
+    /// Seconds that the search API goes on after a signal to stop, while `/readyz` says already that it will not: so long may it take until
+    /// whoever sends requests here sends them elsewhere. Then requests that are under way have 15 seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=3600))]
+    shutdown_delay: u32,
+    #[command(flatten)]
+    registration: RegistrationFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }
@@ -147,21 +157,38 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let Some(mut process) = begun.await? else {
         return Ok(());
     };
-    start(&mut process, &flags.serving)?;
+    start(&mut process, &flags.serving, &flags.own.namespace)?;
     process.run(flags.admin).await
 }
 
-/// Adds the API server.
-pub(crate) fn start(process: &mut Process, flags: &ServingFlags) -> anyhow::Result<()> {
-    let mut config = Config::new(flags.listen, certificate(flags)?);
+/// Adds the API server, and what it keeps in this namespace of the control plane.
+pub(crate) fn start(
+    process: &mut Process,
+    flags: &ServingFlags,
+    namespace: &str,
+) -> anyhow::Result<()> {
+    let own = Own {
+        namespace,
+        names: &flags.self_made_names,
+        listen: flags.listen,
+        has_files: flags.tls_cert_file.is_some(),
+    };
+    let certificate = match registration::start(process, &flags.registration, &own)? {
+        Some(kept) => kept,
+        None => certificate(flags)?,
+    };
+    let mut config = Config::new(flags.listen, certificate);
     flags.limits.apply(&mut config)?;
     config.searches = process.store.searches();
+    config.stopping = process.parts.cancel();
+    let delay = Duration::from_secs(flags.shutdown_delay.into());
+    process.parts.delay_last(delay);
     process.metrics.add_requests(Arc::clone(&config.counters));
     let (client, search) = (process.client.clone(), process.store.clone());
     // What the first request needs to know of a large fleet takes seconds to read. Who fails here fails again when it is asked for.
     let store = process.store.clone();
     tokio::spawn(async move { store.catalog().await.map(drop) });
-    let server = armadex_apiserver::serve(config, search, client, process.parts.cancel());
+    let server = armadex_apiserver::serve(config, search, client, process.parts.last());
     process.parts.start("API server", server);
     Ok(())
 }
@@ -220,6 +247,7 @@ mod tests {
             searches: _,
             // A program that ends has what its pod is given.
             shutdown_grace: _,
+            stopping: _,
             max_in_flight,
             max_lists_in_flight,
             max_in_flight_per_user,

@@ -1,7 +1,6 @@
 //! `armadex controllers`: the policy controllers.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -53,16 +52,13 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let Some(client) = connected else {
         return Ok(());
     };
-    let mut parts = Parts::new(cancel.clone());
+    let mut parts = Parts::new(cancel);
     let (mut checks, mut metrics) = (Checks::default(), Metrics::new());
     let controllers = Controllers::new(client.clone(), &flags.credentials);
     let lease = flags.leader.lease(LEASE);
     controllers.start(&mut parts, lease, &mut checks, &mut metrics);
     continuity::start(&mut parts, &client);
-    parts.start(
-        "admin port",
-        admin::serve(flags.admin, checks, Arc::new(metrics), cancel),
-    );
+    admin::start(&mut parts, flags.admin, checks, metrics);
     parts.run().await
 }
 

@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::admin::AdminFlags;
 use crate::control_plane::ControlPlaneFlags;
-use crate::credentials::CredentialFlags;
+use crate::credentials::{CredentialFlags, NamespaceFlag};
 use crate::feature_gates::{FeatureGateFlags, FeatureGates};
 use crate::leader::{self, LeaderFlags};
 use crate::process::Process;
@@ -108,10 +108,11 @@ fn config(
     metrics: Arc<Metrics>,
 ) -> Config {
     let SynchroFlags {
-        leader: LeaderFlags {
-            namespace,
-            leader_elect: _,
-        },
+        leader:
+            LeaderFlags {
+                own: NamespaceFlag { namespace },
+                leader_elect: _,
+            },
         credentials: CredentialFlags {
             credential_namespaces,
         },

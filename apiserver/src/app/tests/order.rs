@@ -73,6 +73,23 @@ async fn health_needs_no_name_and_readiness_needs_trust() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_about_to_stop_is_not_ready_and_answers_all_else() {
+    let Server { app, store } = Server::new(fleet(), []).await;
+    let stopping = CancellationToken::new();
+    let app = Arc::into_inner(app).expect("nobody else has it");
+    let app = Arc::new(app.until_stopping(stopping.clone()));
+    let server = Server { app, store };
+    assert_eq!(server.ask("GET", "/readyz", &[]).await.code, 200);
+    stopping.cancel();
+    let answer = server.ask("GET", "/readyz", &[]).await;
+    assert_eq!(
+        (answer.code, answer.text()),
+        (503, "not ready: the server is stopping")
+    );
+    assert_eq!(server.ask("GET", "/livez", &[]).await.code, 200);
+}
+
+#[tokio::test]
 async fn the_outer_path_and_the_inner_request_are_both_reviewed() {
     let outer = "alice get resources/api/v1";
     let inner = "alice list pods in *";

@@ -20,6 +20,9 @@ pub enum CertificateError {
     /// The certificate and the key do not belong together, or are of a kind that is not known.
     #[error("the serving certificate cannot be used")]
     Unusable(#[from] rustls::Error),
+    /// Whoever keeps it has ended.
+    #[error("nobody shows the serving certificate any more")]
+    NotShown,
     /// A certificate cannot be made, for example because a name is none.
     #[error("a serving certificate cannot be made")]
     Made(#[from] rcgen::Error),

@@ -10,6 +10,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,32 @@ pub enum Certificate {
     },
     /// One that was made in this process.
     SelfMade(SelfMade),
+    /// One that somebody keeps, and shows here: nobody is served before there is one.
+    Kept(watch::Receiver<Option<KeptPem>>),
+}
+
+/// A certificate that somebody keeps, as PEM.
+#[derive(Clone)]
+pub struct KeptPem {
+    /// The chain, leaf first.
+    pub certificate: String,
+    /// The private key of the leaf.
+    pub key: String,
+}
+
+/// No key is ever printed.
+impl std::fmt::Debug for KeptPem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeptPem")
+            .field("certificate", &self.certificate)
+            .finish_non_exhaustive()
+    }
+}
+
+impl KeptPem {
+    fn certified(&self) -> Result<CertifiedKey, CertificateError> {
+        certified(self.certificate.as_bytes(), self.key.as_bytes())
+    }
 }
 
 /// Shows the present certificate to every client.
@@ -50,7 +77,7 @@ impl Serving {
         self.0.load_full()
     }
 
-    /// Reads the certificate for the first time.
+    /// Reads the certificate for the first time. That takes as long as it takes whoever keeps it to show it.
     pub(crate) async fn load(certificate: &Certificate) -> Result<Self, CertificateError> {
         let key = match certificate {
             Certificate::Files { certificate, key } => {
@@ -61,6 +88,7 @@ impl Serving {
                 let (certificate, key) = made.pem();
                 certified(certificate, key)?
             }
+            Certificate::Kept(shown) => usable(shown.clone()).await?,
         };
         Ok(Self(ArcSwap::from_pointee(key)))
     }
@@ -98,6 +126,49 @@ pub(crate) async fn keep_fresh(
             ),
         }
         last = Some(pem);
+    }
+}
+
+/// The first that can be used; one that cannot is told.
+async fn usable(
+    mut shown: watch::Receiver<Option<KeptPem>>,
+) -> Result<CertifiedKey, CertificateError> {
+    loop {
+        let kept = shown.borrow_and_update().clone();
+        match kept.as_ref().map(KeptPem::certified) {
+            Some(Ok(usable)) => return Ok(usable),
+            Some(Err(error)) => tracing::error!(
+                error = %chain(&error),
+                "the serving certificate cannot be used, another one is waited for"
+            ),
+            None => {}
+        }
+        let changed = shown.changed().await;
+        changed.map_err(|_| CertificateError::NotShown)?;
+    }
+}
+
+/// Takes over each certificate that whoever keeps it shows, until cancelled. One that cannot be used is told, and the former one stays.
+pub(crate) async fn follow(
+    serving: Arc<Serving>,
+    mut shown: watch::Receiver<Option<KeptPem>>,
+    cancel: CancellationToken,
+) {
+    while let Some(Ok(())) = cancel.run_until_cancelled(shown.changed()).await {
+        let kept = shown.borrow_and_update().clone();
+        match kept.as_ref().map(KeptPem::certified).transpose() {
+            // That of the beginning.
+            Ok(Some(new)) if new.cert == serving.present().cert => {}
+            Ok(Some(new)) => {
+                serving.0.store(Arc::new(new));
+                tracing::info!("took over the renewed serving certificate");
+            }
+            Ok(None) => {}
+            Err(error) => tracing::error!(
+                error = %chain(&error),
+                "the renewed serving certificate cannot be used, the former one stays"
+            ),
+        }
     }
 }
 

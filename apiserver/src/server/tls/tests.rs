@@ -97,3 +97,42 @@ fn a_self_made_certificate_keeps_its_key_to_itself() {
     assert!(made.ca_pem().starts_with("-----BEGIN CERTIFICATE-----"));
     assert!(SelfMade::for_names(&["not a name\u{e9}".to_owned()]).is_err());
 }
+
+/// A pair that somebody keeps.
+fn kept() -> KeptPem {
+    let made = SelfMade::for_names(&["localhost".to_owned()]).expect("a certificate");
+    let (certificate, key) = made.pem();
+    let text = |pem: &[u8]| String::from_utf8(pem.to_vec()).expect("PEM");
+    KeptPem {
+        certificate: text(certificate),
+        key: text(key),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_certificate_that_somebody_keeps_is_waited_for_and_followed() {
+    let (shows, shown_here) = tokio::sync::watch::channel(None);
+    let certificate = Certificate::Kept(shown_here.clone());
+    let loading = tokio::spawn(async move { Serving::load(&certificate).await });
+    tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+    assert!(!loading.is_finished(), "there is none yet");
+    shows.send_replace(Some(kept()));
+    let serving = loading.await.expect("no panic").expect("usable");
+    let (serving, first) = (Arc::new(serving), shows.borrow().clone());
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let task = tokio::spawn(follow(Arc::clone(&serving), shown_here, cancel.clone()));
+    let before = shown(&serving);
+    let second = kept();
+    let broken = KeptPem {
+        key: first.expect("it was shown").key,
+        ..second.clone()
+    };
+    shows.send_replace(Some(broken));
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    assert_eq!(shown(&serving), before, "its key is another one's");
+    shows.send_replace(Some(second));
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    assert_ne!(shown(&serving), before);
+    cancel.cancel();
+    task.await.expect("a clean end");
+}

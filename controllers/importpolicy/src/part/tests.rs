@@ -306,7 +306,7 @@ impl World {
 fn looks_of(seed: u64) -> (usize, usize) {
     let chance = &mut StdRng::seed_from_u64(seed);
     // In some there is no room for what came of all objects.
-    let room = if seed % 5 == 0 { 700 } else { 1 << 20 };
+    let room = if seed.is_multiple_of(5) { 700 } else { 1 << 20 };
     let (mut world, mut looks) = (World::new(), Looks::within(Room::of(room)));
     // None: something was left to do.
     let mut settled: Option<Option<Totals>> = None;

@@ -1,0 +1,324 @@
+//! What the API server keeps on its control plane: its serving certificate, and its registration there.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::ensure;
+use armadex_apiserver::{Certificate, KeptPem};
+use armadex_control_plane::Outages;
+use armadex_crds::{is_serving_secret, is_subdomain};
+use armadex_registration::{Kept, Reached, RegistrationTerms, SecretTerms, Standing};
+use clap::Args;
+use kube::Client;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tracing::warn;
+
+use crate::process::Process;
+use crate::service::Parts;
+
+/// The Service of an API server that is registered by the name of its host.
+const SERVICE: &str = "armadex-apiserver";
+/// Between two looks at a file.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// The port of a Service for which none is told.
+const HTTPS: u16 = 443;
+
+/// Whether it is registered, and who keeps its certificate.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Registration on the control plane")]
+pub(crate) struct RegistrationFlags {
+    /// Secret in `--namespace` on the control plane that keeps the serving certificate, for --self-made-names: made where there is none, renewed when two
+    /// thirds of its time are over, and the same for all API servers that name it. It is called `armadex-serving`, or that and a dash and more: under such a
+    /// name no policy and no PediaCluster reads it.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tls_cert_file", "self_made_ca"], value_parser = serving_secret)]
+    serving_secret: Option<String>,
+    /// Keep this API server registered: the control plane, which is another cluster, reaches it by this host. Makes the Service `armadex-apiserver` of the
+    /// type ExternalName in `--namespace` there and the APIService `v1beta1.clusterpedia.io`, with the CA of --serving-secret as its `caBundle`, and puts both
+    /// right within a minute when they are changed. Without a port that of --listen is meant.
+    #[arg(long, value_name = "HOST[:PORT]", conflicts_with = "register_service")]
+    register: Option<Address>,
+    /// The same where the control plane is the cluster that this API server runs in: by a Service in `--namespace` that is there already. Without a
+    /// port 443 is meant.
+    #[arg(long, value_name = "SERVICE[:PORT]")]
+    register_service: Option<Address>,
+    /// The CAs by which the control plane verifies a certificate in files, PEM; read again when it changes. Without it somebody else writes the `caBundle`
+    /// of the APIService, as cert-manager does.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    register_ca_file: Option<PathBuf>,
+}
+
+fn serving_secret(name: &str) -> Result<String, String> {
+    let fits = is_subdomain(name) && is_serving_secret(name);
+    let refusal = || {
+        "call it armadex-serving, or armadex-serving-NAME: no policy and no PediaCluster may read Secrets of these names".to_owned()
+    };
+    fits.then(|| name.to_owned()).ok_or_else(refusal)
+}
+
+/// A host or a Service, and maybe a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Address {
+    name: String,
+    port: Option<u16>,
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, port) = match text.rsplit_once(':') {
+            Some((name, port)) => {
+                let port: u16 = port.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
+                    format!("{port:?} is no port: write a number from 1 to 65535 after the colon")
+                })?;
+                (name, Some(port))
+            }
+            None => (text, None),
+        };
+        let fits =
+            |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || "-.".contains(sign);
+        let is_name = !name.is_empty() && name.len() <= 253 && name.chars().all(fits);
+        if !is_name {
+            return Err(format!(
+                "{name:?} is no name of a host: a Service leads to DNS names in lower case, and to no address in brackets"
+            ));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            port,
+        })
+    }
+}
+
+/// What is known of the API server.
+pub(crate) struct Own<'a> {
+    /// What it has on the control plane lies there.
+    pub(crate) namespace: &'a str,
+    /// What its certificate is to be for besides the Service.
+    pub(crate) names: &'a [String],
+    /// Where the API is served.
+    pub(crate) listen: SocketAddr,
+    /// Whether its certificate comes from files.
+    pub(crate) has_files: bool,
+}
+
+/// Starts what keeps the certificate and the registration, as far as the flags say so. Gives the certificate, if it is kept.
+pub(crate) fn start(
+    process: &mut Process,
+    flags: &RegistrationFlags,
+    own: &Own<'_>,
+) -> anyhow::Result<Option<Certificate>> {
+    let registered = registered(flags, own.listen.port());
+    ensure!(
+        registered.is_none() || flags.serving_secret.is_some() || own.has_files,
+        "--register and --register-service need a certificate that outlives a start: add --serving-secret NAME, or --tls-cert-file and --tls-private-key-file"
+    );
+    let is_local =
+        |name: &str| name == "localhost" || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    if let Some((_, port, Reached::Host(host))) = &registered {
+        ensure!(
+            *port != 0 && (is_local(host) || !own.listen.ip().is_loopback()),
+            "--register {host} would have the control plane ask at a port that nobody reaches: --listen is {}, say 0.0.0.0:8443 for example",
+            own.listen
+        );
+    }
+    let service = registered.as_ref().map_or(SERVICE, |(service, ..)| service);
+    let by_service = format!("{service}.{}.svc", own.namespace);
+    let kept = flags.serving_secret.clone().map(|name| {
+        let terms = SecretTerms {
+            namespace: own.namespace.to_owned(),
+            name,
+            names: own.names.iter().cloned().chain([by_service]).collect(),
+        };
+        keep(process, terms)
+    });
+    if let Some((service, port, reached)) = registered {
+        let terms = RegistrationTerms {
+            namespace: own.namespace.to_owned(),
+            service,
+            port,
+            reached,
+            trusted: match (&kept, &flags.register_ca_file) {
+                (Some(kept), _) => Some(kept.ca.clone()),
+                (None, Some(path)) => Some(follow(&mut process.parts, path.clone())),
+                (None, None) => None,
+            },
+        };
+        register(process, terms);
+    }
+    Ok(kept.map(|kept| Certificate::Kept(kept.pem)))
+}
+
+/// Service, port, and how it is reached.
+fn registered(flags: &RegistrationFlags, listen: u16) -> Option<(String, u16, Reached)> {
+    let by_host = flags.register.as_ref().map(|Address { name, port }| {
+        let reached = Reached::Host(name.clone());
+        (SERVICE.to_owned(), port.unwrap_or(listen), reached)
+    });
+    let by_service = flags.register_service.as_ref();
+    by_host.or_else(|| {
+        by_service
+            .map(|Address { name, port }| (name.clone(), port.unwrap_or(HTTPS), Reached::Service))
+    })
+}
+
+/// Starts whoever keeps the certificate.
+fn keep(process: &mut Process, terms: SecretTerms) -> Shown {
+    let (shows, shown) = watch::channel(None);
+    let seen = shown.clone();
+    process.checks.add("serving-certificate", move || {
+        let is_there = seen.borrow().is_some();
+        let words = || "there is none yet, the log says more".to_owned();
+        async move { is_there.then_some(()).ok_or_else(words) }
+    });
+    let (client, cancel) = (client(process), process.parts.last());
+    process.parts.start("serving certificate", async move {
+        armadex_registration::keep(client, terms, shows, cancel).await;
+        anyhow::Ok(())
+    });
+    Shown::of(&mut process.parts, shown)
+}
+
+/// A certificate that is kept, by what is made of it.
+struct Shown {
+    pem: watch::Receiver<Option<KeptPem>>,
+    ca: watch::Receiver<Option<String>>,
+}
+
+impl Shown {
+    fn of(parts: &mut Parts, mut kept: watch::Receiver<Option<Kept>>) -> Self {
+        let ((shows, pem), (trusts, ca)) = (watch::channel(None), watch::channel(None));
+        let cancel = parts.last();
+        parts.start("serving certificate to show", async move {
+            while let Some(Ok(())) = cancel.run_until_cancelled(kept.changed()).await {
+                let Some(kept) = kept.borrow_and_update().clone() else {
+                    continue;
+                };
+                // Whom to trust comes first.
+                trusts.send_replace(Some(kept.ca));
+                shows.send_replace(Some(KeptPem {
+                    certificate: kept.certificate,
+                    key: kept.key.expose().clone(),
+                }));
+            }
+            cancel.cancelled().await;
+            anyhow::Ok(())
+        });
+        Self { pem, ca }
+    }
+}
+
+/// The CAs of a file, read again and again: a kubelet brings a renewed Secret within a minute.
+fn follow(parts: &mut Parts, path: PathBuf) -> watch::Receiver<Option<String>> {
+    let (tells, told) = watch::channel(None);
+    let cancel = parts.cancel();
+    parts.start("authority to register", async move {
+        let mut outages = Outages::default();
+        loop {
+            match tokio::fs::read_to_string(&path).await {
+                Ok(text) if text.contains("-----BEGIN CERTIFICATE-----") => {
+                    outages = Outages::default();
+                    tells.send_if_modified(|told| {
+                        let is_new = told.as_ref() != Some(&text);
+                        *told = Some(text);
+                        is_new
+                    });
+                }
+                Ok(_) => tell(&outages, &path, "it has no certificate in PEM"),
+                Err(error) => tell(&outages, &path, &error.to_string()),
+            }
+            if cancel
+                .run_until_cancelled(sleep(LOOK_AGAIN))
+                .await
+                .is_none()
+            {
+                return anyhow::Ok(());
+            }
+        }
+    });
+    told
+}
+
+fn tell(outages: &Outages, path: &Path, words: &str) {
+    if outages.begins("file", words) {
+        warn!(path = %path.display(), error = words, "--register-ca-file cannot be read, retrying; what was read before stays registered");
+    }
+}
+
+/// A pod that is to go does not register itself any more: its release may be on its way out.
+fn register(process: &mut Process, terms: RegistrationTerms) {
+    let (says, standing) = watch::channel(Standing::Unknown);
+    process.checks.add("registration", move || {
+        let outcome = match &*standing.borrow() {
+            Standing::Registered => Ok(()),
+            Standing::Unknown => Err("it was not looked at yet".to_owned()),
+            Standing::Failing(words) => Err(words.clone()),
+        };
+        async move { outcome }
+    });
+    let (client, cancel) = (client(process), process.parts.cancel());
+    process.parts.start("registration", async move {
+        armadex_registration::register(client, terms, says, cancel).await;
+        anyhow::Ok(())
+    });
+}
+
+fn client(process: &Process) -> Client {
+    process.background_client.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_or_service_may_have_a_port() {
+        let parsed = |text: &str| text.parse::<Address>();
+        let address = |name: &str, port| Address {
+            name: name.to_owned(),
+            port,
+        };
+        assert_eq!(
+            parsed("armadex.example"),
+            Ok(address("armadex.example", None))
+        );
+        assert_eq!(parsed("10.0.0.1:8443"), Ok(address("10.0.0.1", Some(8443))));
+        for wrong in [
+            "",
+            ":443",
+            "host:",
+            "host:0",
+            "host:70000",
+            "https://host",
+            "[::1]:443",
+            "Host",
+            "a_b",
+        ] {
+            parsed(wrong).expect_err(wrong);
+        }
+    }
+
+    #[test]
+    fn a_host_is_reached_by_a_service_of_ours_and_a_service_by_itself() {
+        let flags = |register: Option<&str>, register_service: Option<&str>| RegistrationFlags {
+            serving_secret: None,
+            register: register.map(|text| text.parse().expect("an address")),
+            register_ca_file: None,
+            register_service: register_service.map(|text| text.parse().expect("an address")),
+        };
+        let of = |flags| registered(&flags, 8443);
+        let host = |port| {
+            let reached = Reached::Host("h.example".to_owned());
+            Some((SERVICE.to_owned(), port, reached))
+        };
+        assert_eq!(of(flags(None, None)), None);
+        assert_eq!(of(flags(Some("h.example"), None)), host(8443));
+        assert_eq!(of(flags(Some("h.example:443"), None)), host(443));
+        let by = |port| Some(("mine".to_owned(), port, Reached::Service));
+        assert_eq!(of(flags(None, Some("mine"))), by(443));
+        assert_eq!(of(flags(None, Some("mine:8443"))), by(8443));
+    }
+}
