@@ -90,6 +90,8 @@ pub struct Timeouts {
     pub statement: Duration,
     /// To wait for a row that another transaction has.
     pub lock: Duration,
+    /// To say nothing in the middle of a transaction. The server ends one that does for longer: whoever is stopped there holds rows that others want.
+    pub idle: Duration,
 }
 
 impl Default for Timeouts {
@@ -101,6 +103,8 @@ impl Default for Timeouts {
             statement: Duration::from_secs(30),
             // Another process's transaction takes a tenth of a second.
             lock: Duration::from_secs(5),
+            // Ten times what we ever take between two statements.
+            idle: Duration::from_secs(10),
         }
     }
 }

@@ -157,6 +157,8 @@ fn parameters_are_read_and_unknown_ones_refused() {
         connect: Duration::from_secs(3),
         statement: Duration::from_secs(60),
         lock: Duration::from_millis(500),
+        // Nobody says how long we may be silent.
+        ..Timeouts::default()
     };
     assert_eq!(found.timeouts, timeouts);
     assert!(!found.prepared && found.application == "index");

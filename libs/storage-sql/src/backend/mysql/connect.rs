@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use armadex_storage::StoreError;
 use async_trait::async_trait;
@@ -232,14 +233,11 @@ async fn is_read_only(connection: &mut MySqlConnection) -> Result<bool, sqlx::Er
         .map(|set| set != 0)
 }
 
-/// Seconds after which the server ends a transaction of ours that says nothing: whoever is stopped in the middle of one holds rows that others want. MySQL
-/// knows no such limit but that for connections, and one that lay idle is opened anew.
-const SILENCE: u32 = 10;
-
 /// What the texts of the statements rely on, whatever the server's administrator set: a value that does not fit is an error and never cut.
 const MODE: &str = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION";
 
-/// MariaDB limits every statement, MySQL those that read; each takes the comment of the other for one. A long list stays one for MariaDB and is looked up
+/// MariaDB limits every statement, MySQL those that read; each takes the comment of the other for one. For who says nothing in a transaction MySQL knows no
+/// limit but that for connections, and one that lay idle is opened anew. A long list stays one for MariaDB and is looked up
 /// in the index: made into a table it would be joined, in the order that statistics suggest.
 fn settings(server: &Server, purpose: Purpose) -> String {
     let statement = match purpose {
@@ -247,14 +245,13 @@ fn settings(server: &Server, purpose: Purpose) -> String {
         Purpose::Read | Purpose::Write | Purpose::Migrate => server.timeouts.statement,
     };
     let statement = statement.as_millis().max(1);
-    // In whole seconds, at least one.
+    // At least one.
+    let seconds = |time: Duration| time.as_millis().div_ceil(1000).max(1);
     let lock = match purpose {
-        Purpose::Read => u128::from(server.timeouts.lock_of_reads().as_secs()),
-        Purpose::ReadWhole | Purpose::Write | Purpose::Migrate => {
-            server.timeouts.lock.as_millis().div_ceil(1000)
-        }
+        Purpose::Read => u128::from(server.timeouts.lock_of_reads().as_secs()).max(1),
+        Purpose::ReadWhole | Purpose::Write | Purpose::Migrate => seconds(server.timeouts.lock),
     };
-    let lock = lock.max(1);
+    let idle = seconds(server.timeouts.idle);
     // Who waits for a table holds up all who come after him, also one that changes the schema.
     let mut text = format!(
         "SET SESSION sql_mode = '{MODE}', innodb_lock_wait_timeout = {lock}, lock_wait_timeout = {lock}"
@@ -263,8 +260,8 @@ fn settings(server: &Server, purpose: Purpose) -> String {
         let (seconds, rest) = (statement / 1000, statement % 1000);
         let _ = write!(
             text,
-            " /*M!101100 , max_statement_time = {seconds}.{rest:03}, in_predicate_conversion_threshold = 0, idle_transaction_timeout = {SILENCE} */\
-             /*!50708 , max_execution_time = {statement}, wait_timeout = {SILENCE} */"
+            " /*M!101100 , max_statement_time = {seconds}.{rest:03}, in_predicate_conversion_threshold = 0, idle_transaction_timeout = {idle} */\
+             /*!50708 , max_execution_time = {statement}, wait_timeout = {idle} */"
         );
     }
     text.push_str(match purpose {
@@ -307,6 +304,28 @@ mod tests {
             let (_, lock) = said.split_once(", lock_wait_timeout = ").expect("a limit");
             let lock = lock.split(' ').next().expect("a number");
             assert!(lock.parse::<u64>().expect("seconds") < begin, "{connect}");
+        }
+    }
+
+    #[test]
+    fn who_says_nothing_in_a_transaction_has_ten_seconds_or_what_was_said() {
+        let Ok(Location::Server(mut server)) = "mysql://u@h/fleet".parse() else {
+            panic!("a server")
+        };
+        for (said, seconds) in [
+            (None, 10),
+            (Some(1), 1),
+            (Some(1001), 2),
+            (Some(60_000), 60),
+        ] {
+            if let Some(milliseconds) = said {
+                server.timeouts.idle = Duration::from_millis(milliseconds);
+            }
+            let settings = settings(&server, Purpose::Write);
+            for limit in ["idle_transaction_timeout", " wait_timeout"] {
+                let limit = format!("{limit} = {seconds} */");
+                assert!(settings.contains(&limit), "{settings}");
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use armadex_databases::{Database as TestDatabase, Engine};
 use super::*;
 use crate::backend::error::is_full;
 use crate::backend::pool::Connect as _;
+use crate::backend::several::place::patient;
 use crate::backend::{Connection, Row, rows};
 use crate::location::Location;
 use crate::sql::samples::samples;
@@ -26,7 +27,7 @@ impl Home {
     /// `None` where there can be none, which has been said then.
     fn new() -> Option<Self> {
         let database = TestDatabase::for_test(Engine::Mysql).expect("a server")?;
-        let server = server(&database.patient_url());
+        let server = server(patient(&database));
         Some(Self { server, database })
     }
 
@@ -35,10 +36,10 @@ impl Home {
     }
 }
 
-fn server(url: &str) -> Server {
-    match url.parse() {
-        Ok(Location::Server(server)) => *server,
-        other => panic!("expected a server, got {other:?}"),
+fn server(location: Location) -> Server {
+    match location {
+        Location::Server(server) => *server,
+        Location::Sqlite(path) => panic!("{path:?}"),
     }
 }
 
@@ -374,7 +375,7 @@ async fn a_user_with_a_connection_too_many_is_told_that_there_is_no_place() {
     let other = format!("{}:{}@", admin.user(), admin.password());
     let url = database.patient_url();
     let url = url.replacen(&other, &format!("{user}:one@"), 1);
-    let connector = connector(&server(&url));
+    let connector = connector(&server(url.parse().expect("a location")));
     let first = connector.connect().await.expect("a connection");
     let refused = connector.connect().await.map(|_| ());
     let refused = refused.expect_err("one too many");

@@ -42,10 +42,6 @@ const HAS_MEMORY: u32 = 140_000;
 /// What plans were made while tables were small, or empty, is forgotten by this. It comes after all that is set: the isolation has to be said first.
 const FORGET_PLANS: &str = "; DISCARD PLANS";
 
-/// Milliseconds after which the server ends a transaction of ours that says nothing: whoever is stopped in the middle of one holds rows that
-/// others want. Ten times what we ever take between two statements.
-const SILENCE: u128 = 10_000;
-
 /// The text, for a server of this version.
 pub(super) fn text(
     purpose: Purpose,
@@ -64,7 +60,9 @@ pub(super) fn text(
         _ => limits.lock_of_reads,
     };
     set("lock_timeout", &lock.as_millis().max(1));
-    set("idle_in_transaction_session_timeout", &SILENCE);
+    // 0 would be no limit.
+    let idle = limits.idle.as_millis().max(1);
+    set("idle_in_transaction_session_timeout", &idle);
     if purpose == Purpose::Migrate {
         return text;
     }
@@ -96,6 +94,7 @@ mod tests {
             silence: Duration::from_secs(35),
             lock: Duration::from_millis(1500),
             lock_of_reads: Duration::from_millis(1200),
+            idle: Duration::from_secs(10),
             prepared: true,
         };
         let old = text(Purpose::Read, limits, 130_000, false, "SELECT 1");
@@ -112,5 +111,9 @@ mod tests {
         assert!(new.ends_with("; SET LOCAL enable_memoize = off; DISCARD PLANS"));
         let migration = text(Purpose::Migrate, limits, 150_000, false, "");
         assert!(!migration.contains("statement_timeout"));
+        for text in [old, whole, new, migration] {
+            let idle = "; SET LOCAL idle_in_transaction_session_timeout = 10000";
+            assert!(text.contains(idle), "{text}");
+        }
     }
 }

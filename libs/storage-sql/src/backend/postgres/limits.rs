@@ -19,6 +19,8 @@ pub(super) struct Limits {
     pub(super) lock: Duration,
     /// The same, for who reads.
     pub(super) lock_of_reads: Duration,
+    /// How long we may say nothing in the middle of a transaction.
+    pub(super) idle: Duration,
     /// Where the server has nothing to add up: between two rows of an answer, and at the end of a transaction.
     pub(super) silence: Duration,
     pub(super) prepared: bool,
@@ -31,6 +33,7 @@ impl Limits {
             statement: server.timeouts.statement,
             lock: server.timeouts.lock,
             lock_of_reads: server.timeouts.lock_of_reads(),
+            idle: server.timeouts.idle,
             silence: server.timeouts.statement + GRACE,
             prepared: server.prepared,
         }

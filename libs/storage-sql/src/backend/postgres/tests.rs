@@ -8,6 +8,7 @@ use super::*;
 use crate::backend::error::is_full;
 use crate::backend::pool::{Connect as _, Pool};
 use crate::backend::rows;
+use crate::backend::several::place::patient;
 use crate::location::Location;
 use crate::sql::samples::samples;
 use crate::sql::statement::{Param, Statement};
@@ -15,12 +16,12 @@ use crate::sql::statement::{Param, Statement};
 /// An empty database; `None` where there is no server, which has been said then.
 fn place() -> Option<(TestDatabase, Server)> {
     let database = TestDatabase::for_test(Engine::Postgres).expect("a server")?;
-    let server = server(&database.patient_url());
+    let server = server(patient(&database));
     Some((database, server))
 }
 
-fn server(url: &str) -> Server {
-    match url.parse().expect("a location") {
+fn server(location: Location) -> Server {
+    match location {
         Location::Server(server) => *server,
         Location::Sqlite(path) => panic!("{path:?}"),
     }
@@ -339,7 +340,7 @@ async fn a_role_with_a_connection_too_many_is_told_that_there_is_no_place() {
     let url = place
         .patient_url()
         .replacen(&other, &format!("{role}:one@"), 1);
-    let connector = connector(&server(&url));
+    let connector = connector(&server(url.parse().expect("a location")));
     let first = connector.connect().await.expect("a connection");
     let refused = connector.connect().await.map(|_| ());
     let refused = refused.expect_err("one too many");
@@ -357,7 +358,7 @@ async fn a_database_of_another_encoding_is_refused_with_the_way_out() {
     let made = place.make_beside(&make, format!("DROP DATABASE {name}"));
     let _database = made.expect("a database");
     let url = place.patient_url().replacen(place.name(), &name, 1);
-    let refused = open(&server(&url)).await.map(|_| ()).expect_err("no UTF-8");
+    let refused = open(&server(url.parse().expect("a location"))).await.map(|_| ()).expect_err("no UTF-8");
     let refused = refused.to_string();
     for words in [
         "keeps texts in LATIN1",

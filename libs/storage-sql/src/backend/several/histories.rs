@@ -547,7 +547,7 @@ async fn a_copy_has_the_histories_of_its_store() {
         fixture.purge(10).await;
         store.shutdown().await;
         let to = Place::File(tempfile::tempdir().expect("a temporary directory"));
-        let [from, into] = [place.url(), to.url()].map(|url| url.parse().expect("a location"));
+        let [from, into] = [place.location(), to.location()];
         let copied = crate::copy(&from, &into, &crate::Pace::default(), &mut |_| {}).await;
         copied.expect("copied");
         let untold = Options {

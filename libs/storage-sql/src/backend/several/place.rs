@@ -10,6 +10,7 @@ use armadex_storage::{Change, StoreError, Written};
 use tokio::time::{Instant, sleep};
 
 use crate::backend::{Lane, SharedDatabase, row};
+use crate::location::{Location, Timeouts};
 use crate::options::Options;
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
@@ -37,7 +38,7 @@ impl Home {
     }
 
     pub(super) async fn store_with(&self, options: &Options) -> Arc<SqlStore> {
-        open_with(&self.database.patient_url(), options).await
+        open_with(&patient(&self.database), options).await
     }
 
     /// The same database by way of a port of this machine, each statement with its text.
@@ -90,27 +91,47 @@ impl Place {
     }
 
     pub(super) async fn store_with(&self, options: &Options) -> Arc<SqlStore> {
-        open_with(&self.url(), options).await
+        open_with(&self.location(), options).await
     }
 
-    pub(crate) fn url(&self) -> String {
+    pub(crate) fn location(&self) -> Location {
+        match self {
+            Self::Server(home) => patient(&home.database),
+            Self::File(directory) => Location::Sqlite(directory.path().join("store.db")),
+        }
+    }
+
+    /// For another process.
+    pub(super) fn url(&self) -> String {
         match self {
             Self::Server(home) => home.database.patient_url(),
-            Self::File(directory) => {
-                let path = directory.path().join("store.db");
-                format!("sqlite:{}", path.display())
-            }
+            Self::File(_) => self.location().to_string(),
         }
     }
 }
 
-pub(super) async fn open(url: &str) -> Arc<SqlStore> {
-    open_with(url, &Options::default()).await
+/// Where a database of a test is, for stores that take nobody for dead who is slow: tests run beside builds, and one of them may hold a transaction open and say
+/// nothing until another is seen to wait for it.
+pub(crate) fn patient(database: &TestDatabase) -> Location {
+    let mut location = database.patient_url().parse().expect("a location");
+    if let Location::Server(server) = &mut location {
+        server.timeouts = Timeouts {
+            connect: server.timeouts.connect,
+            statement: PATIENCE,
+            lock: PATIENCE,
+            idle: PATIENCE,
+        };
+    }
+    location
 }
 
-async fn open_with(url: &str, options: &Options) -> Arc<SqlStore> {
+pub(super) async fn open(url: &str) -> Arc<SqlStore> {
     let location = url.parse().expect("a location");
-    let store = crate::open::open_with(&location, options).await;
+    open_with(&location, &Options::default()).await
+}
+
+async fn open_with(location: &Location, options: &Options) -> Arc<SqlStore> {
+    let store = crate::open::open_with(location, options).await;
     Arc::new(store.expect("a store"))
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use armadex_databases::{Database as TestDatabase, Engine};
 
+use crate::backend::several::place::patient;
 use crate::backend::{Lane, Row, SharedDatabase};
 use crate::location::Location;
 use crate::open;
@@ -32,7 +33,7 @@ impl Home {
         };
         let database = TestDatabase::for_test(engine).expect("a server")?;
         Some(Self {
-            location: database.patient_url().parse().expect("a location"),
+            location: patient(&database),
             _guard: Box::new(database),
         })
     }

@@ -9,7 +9,7 @@ use armadex_databases::{Database, Engine};
 use armadex_storage::conformance::{Fixture, object, resource};
 
 use super::Mended;
-use crate::backend::several::place::wait_until_a_row_is_waited_for;
+use crate::backend::several::place::{patient, wait_until_a_row_is_waited_for};
 use crate::backend::{Lane, row};
 use crate::options::History;
 use crate::sql::statement::Statement;
@@ -83,7 +83,7 @@ async fn on(engine: Engine) {
         let Some(database) = Database::for_test(engine).expect("a server") else {
             return;
         };
-        let location = database.patient_url().parse().expect("a location");
+        let location = patient(&database);
         check_mended(&location, damage).await;
     }
 }
@@ -104,7 +104,7 @@ async fn notes_are_dropped_when_the_step_that_adds_to_them_has_ended() {
         let Some(database) = Database::for_test(engine).expect("a server") else {
             continue;
         };
-        let location = database.patient_url().parse().expect("a location");
+        let location = patient(&database);
         let stores = two_stores(&location, &Options::default()).await;
         let mut step = stores[0].database.write().await.expect("a transaction");
         for sql in [
@@ -144,7 +144,7 @@ async fn pruning_waits_for_what_is_made_anew_and_sees_it() {
         let Some(database) = Database::for_test(engine).expect("a server") else {
             continue;
         };
-        let location = database.patient_url().parse().expect("a location");
+        let location = patient(&database);
         let options = Options {
             watch_window: Duration::from_secs(1000),
             history,

@@ -23,6 +23,7 @@ use crate::backend::{Connection, Database, Lane, Row, RowSink};
 use crate::form::codec::{Dictionary, Family};
 use crate::form::dictionaries::Mark;
 use crate::form::term::TermHasher;
+use crate::location::Location;
 use crate::options::{History, Options};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::Statement;
@@ -134,8 +135,7 @@ impl Fleet {
     }
 
     async fn in_place(place: Place, count: usize) -> Self {
-        let location = place.url().parse().expect("a location");
-        let database = crate::open::database(&location, &Options::default()).await;
+        let database = crate::open::database(&place.location(), &Options::default()).await;
         let database = database.expect("a database");
         let mut transaction = database.read(Lane::Short).await.expect("a reader");
         let head = head_row::read(&mut *transaction).await.expect("a head");
@@ -564,7 +564,9 @@ async fn told_after(harm: Harm) -> String {
     let mut writer = writer_on(&database, fleet.committed);
     match harm {
         Harm::Removed => {
-            let path = fleet.place.url().replacen("sqlite:", "", 1);
+            let Location::Sqlite(path) = fleet.place.location() else {
+                panic!("a file")
+            };
             std::fs::remove_file(path).expect("gone");
         }
         Harm::Statement(sql) => run(&database, sql).await,

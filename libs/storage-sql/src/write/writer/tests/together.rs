@@ -120,7 +120,7 @@ async fn whoever_looks_after_clusters_is_held_in_the_order_of_their_numbers() {
         let Some(engine) = place.engine() else {
             continue;
         };
-        let location = place.url().parse().expect("a location");
+        let location = place.location();
         let mut fleet = Fleet::in_place(place, 3).await;
         let other = crate::open::database(&location, &Options::default()).await;
         let other = other.expect("a database");
@@ -161,7 +161,7 @@ async fn done_meanwhile(
     order: Work,
     meanwhile: Statement,
 ) -> (Result<Vec<Done>, StoreError>, Vec<HealthRow>) {
-    let location = fleet.place.url().parse().expect("a location");
+    let location = fleet.place.location();
     let other = crate::open::database(&location, &Options::default()).await;
     let other = other.expect("a database");
     let mut changes = other.write().await.expect("a transaction");
@@ -337,7 +337,7 @@ async fn of_clusters_that_join_together_one_that_another_makes_meanwhile_is_made
         let Some(engine) = place.engine() else {
             continue;
         };
-        let location = place.url().parse().expect("a location");
+        let location = place.location();
         let mut fleet = Fleet::in_place(place, 0).await;
         let other = crate::open::database(&location, &Options::default()).await;
         let other = other.expect("a database");
