@@ -42,22 +42,21 @@ const HAS_MEMORY: u32 = 140_000;
 /// What plans were made while tables were small, or empty, is forgotten by this. It comes after all that is set: the isolation has to be said first.
 const FORGET_PLANS: &str = "; DISCARD PLANS";
 
-/// The text, for a server of this version.
+/// The text, for a server of this version. A query is answered together with the beginning.
 pub(super) fn text(
     purpose: Purpose,
     limits: Limits,
     version: u32,
     forgets: bool,
-    query: &str,
+    query: Option<&str>,
 ) -> String {
     let mut text = String::from(purpose.begin());
     let mut set = |name: &str, value: &dyn std::fmt::Display| {
         let _ = write!(text, "; SET LOCAL {name} = {value}");
     };
-    // A query is answered together with the beginning.
     let lock = match query {
-        "" => limits.lock,
-        _ => limits.lock_of_reads,
+        None => limits.lock,
+        Some(_) => limits.lock_of_reads,
     };
     set("lock_timeout", &lock.as_millis().max(1));
     // 0 would be no limit.
@@ -74,7 +73,7 @@ pub(super) fn text(
         set(MEMORY_OF_KEYS.0, &MEMORY_OF_KEYS.1);
     }
     text.push_str(if forgets { FORGET_PLANS } else { "" });
-    if !query.is_empty() {
+    if let Some(query) = query {
         let _ = write!(text, "; {query}");
     }
     text
@@ -97,19 +96,19 @@ mod tests {
             idle: Duration::from_secs(10),
             prepared: true,
         };
-        let old = text(Purpose::Read, limits, 130_000, false, "SELECT 1");
+        let old = text(Purpose::Read, limits, 130_000, false, Some("SELECT 1"));
         assert!(old.starts_with(
             "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL lock_timeout = 1200; "
         ));
         assert!(old.contains("; SET LOCAL statement_timeout = 30000; "));
         assert!(!old.contains("memoize") && old.ends_with("; SELECT 1"));
-        let whole = text(Purpose::Read, limits, 130_000, false, "");
+        let whole = text(Purpose::Read, limits, 130_000, false, None);
         assert!(whole.contains("SET LOCAL lock_timeout = 1500; "));
-        let new = text(Purpose::Write, limits, 150_000, true, "");
+        let new = text(Purpose::Write, limits, 150_000, true, None);
         let begun = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 1500; ";
         assert!(new.starts_with(begun), "{new}");
         assert!(new.ends_with("; SET LOCAL enable_memoize = off; DISCARD PLANS"));
-        let migration = text(Purpose::Migrate, limits, 150_000, false, "");
+        let migration = text(Purpose::Migrate, limits, 150_000, false, None);
         assert!(!migration.contains("statement_timeout"));
         for text in [old, whole, new, migration] {
             let idle = "; SET LOCAL idle_in_transaction_session_timeout = 10000";

@@ -38,7 +38,7 @@ impl PostgresTransaction {
         purpose: Purpose,
         limits: Limits,
     ) -> Result<Self, StoreError> {
-        let begun = Self::begun(pool, purpose, limits, "").await?;
+        let begun = Self::begun(pool, purpose, limits, None).await?;
         Ok(begun.0)
     }
 
@@ -49,18 +49,18 @@ impl PostgresTransaction {
         limits: Limits,
         each: RowSink<'_>,
     ) -> Result<Self, StoreError> {
-        let begun = Self::begun(pool, Purpose::Read, limits, &first.sql).await?;
+        let begun = Self::begun(pool, Purpose::Read, limits, Some(&first.sql)).await?;
         let (transaction, rows) = begun;
         rows.iter().try_for_each(|row| each(row))?;
         Ok(transaction)
     }
 
-    /// Begins one with a query; the rows that answer it.
+    /// Begins one, with a query or without; the rows that answer it.
     async fn begun(
         pool: &Pool<Connector>,
         purpose: Purpose,
         limits: Limits,
-        query: &str,
+        query: Option<&str>,
     ) -> Result<(Self, Vec<PgRow>), StoreError> {
         let opening = |err| classify("opening a transaction", err);
         let mut lent = pool.lend().await?;
@@ -113,7 +113,7 @@ async fn begin(
     lent: &mut Lent<Connector>,
     purpose: Purpose,
     limits: Limits,
-    query: &str,
+    query: Option<&str>,
 ) -> Result<Vec<PgRow>, sqlx::Error> {
     let forgets = limits.prepared && lent.forgets_plans();
     let text = begin::text(purpose, limits, lent.version, forgets, query);
