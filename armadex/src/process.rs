@@ -155,6 +155,7 @@ fn ready(answered: Result<Head, StoreError>, outages: &Outages) -> Result<(), St
 #[cfg(test)]
 mod tests {
     use armadex_control_plane::testing::Log;
+    use armadex_storage::Outage;
     use clap::Parser;
 
     use super::*;
@@ -173,6 +174,13 @@ mod tests {
         })
     }
 
+    fn answers() -> Result<Head, StoreError> {
+        Ok(Head {
+            revision: 1,
+            incarnation: "first".to_owned(),
+        })
+    }
+
     #[test]
     fn who_asks_whether_it_is_ready_is_not_told_where_the_store_is() {
         let told = ready(away(), &Outages::default()).expect_err("it is away");
@@ -181,7 +189,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_store_that_does_not_answer_is_a_line_of_the_log_and_not_one_for_each_probe() {
-        let (log, outages) = (Log::warnings_of("armadex::process"), Outages::default());
+        let (log, outages) = (Log::lines_of("armadex::process"), Outages::default());
+        ready(answers(), &outages).expect("it answers");
+        assert_eq!(log.told().len(), 0, "nothing was wrong");
         for _ in 0..3 {
             ready(away(), &outages).expect_err("it is away");
         }
@@ -195,11 +205,24 @@ mod tests {
             ready(damaged(), &outages).expect_err("it is damaged");
         }
         assert_eq!(log.told().len(), 2, "that is news");
-        let head = Head {
-            revision: 1,
-            incarnation: "first".to_owned(),
-        };
-        ready(Ok(head), &outages).expect("it answers");
+        for _ in 0..3 {
+            ready(answers(), &outages).expect("it answers");
+        }
+        let told = log.told();
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert_eq!(told[2], "the store answers again, so this process is ready");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_the_store_tells_by_itself_is_not_told_here_nor_that_it_is_over() {
+        let (log, outages) = (Log::lines_of("armadex::process"), Outages::default());
+        let told = Err(StoreError::Unavailable {
+            reason: "it did not answer when it was last asked".into(),
+            source: Box::new(Outage::new("no route")),
+        });
+        ready(told, &outages).expect_err("it is away");
+        ready(answers(), &outages).expect("it answers");
+        assert_eq!(log.told(), [""; 0]);
     }
 
     #[tokio::test]
