@@ -7,6 +7,9 @@ use armadex_storage::conformance::{Fixture, object};
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use futures::future::join_all;
+use futures::{FutureExt as _, poll};
+
 use super::*;
 use crate::aside::tests::HANDED_OVER;
 use crate::backend::error::{Class, classified, collided};
@@ -275,6 +278,28 @@ async fn a_read_that_collides_is_done_once_more() {
         assert_eq!(there.is_ok_and(|there| there), succeeds);
         assert_eq!(left.load(Ordering::SeqCst), 0);
     }
+}
+
+/// Those before may wait as long as the database hangs.
+#[tokio::test]
+async fn where_the_store_is_known_not_to_answer_nobody_stands_in_line_for_the_catalogue() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let away = || classified("a read", sqlx::Error::RowNotFound, Class::Passing);
+    let (store, left) = colliding(&directory, away).await;
+    let connections =
+        (0..Options::default().short_readers).map(|_| store.database.read(Lane::Short));
+    let taken = join_all(connections).await;
+    assert!(taken.iter().all(Result::is_ok));
+    let mut before = store.catalog();
+    assert!(poll!(&mut before).is_pending());
+    assert!(store.availability().reads);
+    assert!(poll!(store.catalog()).is_pending(), "who comes later waits");
+    left.store(1, Ordering::SeqCst);
+    // Over a connection of another kind.
+    store.count(&all_pods()).await.expect_err("it is away");
+    assert!(!store.availability().reads);
+    let refused = store.catalog().now_or_never().expect("an answer at once");
+    assert!(refused.is_err_and(|err| err.is_told()));
 }
 
 /// Who has waited for a lock as long as one may holds a connection that others wait for.
