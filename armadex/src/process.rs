@@ -174,11 +174,11 @@ mod tests {
         })
     }
 
-    fn answers() -> Result<Head, StoreError> {
-        Ok(Head {
+    fn head() -> Head {
+        Head {
             revision: 1,
             incarnation: "first".to_owned(),
-        })
+        }
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_store_that_does_not_answer_is_a_line_of_the_log_and_not_one_for_each_probe() {
         let (log, outages) = (Log::lines_of("armadex::process"), Outages::default());
-        ready(answers(), &outages).expect("it answers");
+        ready(Ok(head()), &outages).expect("it answers");
         assert_eq!(log.told().len(), 0, "nothing was wrong");
         for _ in 0..3 {
             ready(away(), &outages).expect_err("it is away");
@@ -206,7 +206,7 @@ mod tests {
         }
         assert_eq!(log.told().len(), 2, "that is news");
         for _ in 0..3 {
-            ready(answers(), &outages).expect("it answers");
+            ready(Ok(head()), &outages).expect("it answers");
         }
         let told = log.told();
         assert_eq!(told.len(), 3, "{told:?}");
@@ -221,7 +221,7 @@ mod tests {
             source: Box::new(Outage::new("no route")),
         });
         ready(told, &outages).expect_err("it is away");
-        ready(answers(), &outages).expect("it answers");
+        ready(Ok(head()), &outages).expect("it answers");
         assert_eq!(log.told(), [""; 0]);
     }
 

@@ -358,7 +358,10 @@ async fn a_database_of_another_encoding_is_refused_with_the_way_out() {
     let made = place.make_beside(&make, format!("DROP DATABASE {name}"));
     let _database = made.expect("a database");
     let url = place.patient_url().replacen(place.name(), &name, 1);
-    let refused = open(&server(url.parse().expect("a location"))).await.map(|_| ()).expect_err("no UTF-8");
+    let refused = open(&server(url.parse().expect("a location")))
+        .await
+        .map(|_| ())
+        .expect_err("no UTF-8");
     let refused = refused.to_string();
     for words in [
         "keeps texts in LATIN1",

@@ -7,6 +7,7 @@ use armadex_databases::{Address, Database as TestDatabase, Engine};
 use armadex_storage::conformance::Fixture;
 use armadex_storage::conformance::fixture::{ObjectBuilder, Writer};
 use armadex_storage::{Change, StoreError, Written};
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep};
 
 use crate::backend::{Lane, SharedDatabase, row};
@@ -173,8 +174,24 @@ pub(super) async fn persist(
     }
 }
 
-/// Between two looks: MySQL tells anew only who has not asked for a tenth of a second.
-const LOOK: Duration = Duration::from_millis(200);
+/// MySQL looks anew only where nobody has asked it for a tenth of a second.
+const UNASKED: Duration = Duration::from_millis(120);
+
+/// Before one more look: who asks MySQL does so when no other test of this process has done so for long enough, or nobody would see anything new.
+async fn turn_to_look(engine: Engine) -> Option<MutexGuard<'static, ()>> {
+    static LOOKS: Mutex<()> = Mutex::const_new(());
+    match engine {
+        Engine::Postgres => {
+            sleep(PAUSE).await;
+            None
+        }
+        Engine::Mysql => {
+            let turn = LOOKS.lock().await;
+            sleep(UNASKED).await;
+            Some(turn)
+        }
+    }
+}
 
 /// Returns when a transaction of this database waits for a row of another.
 pub(super) async fn wait_until_somebody_waits(place: &Home, store: &SqlStore) {
@@ -204,6 +221,7 @@ async fn wait_until_rows_are_waited_for(engine: Engine, database: &SharedDatabas
     };
     let deadline = Instant::now() + PATIENCE;
     loop {
+        let turn = turn_to_look(engine).await;
         let mut reader = database.read(Lane::Short).await.expect("a reader");
         let waiting = Statement::fixed("waiting", text, []);
         let waiting = row(&mut *reader, waiting, |row| row.int(0)).await;
@@ -213,6 +231,6 @@ async fn wait_until_rows_are_waited_for(engine: Engine, database: &SharedDatabas
             return;
         }
         assert!(Instant::now() < deadline, "{waiting} wait");
-        sleep(LOOK).await;
+        drop(turn);
     }
 }
