@@ -6,6 +6,7 @@ mod attached;
 mod audits;
 mod backups;
 mod callers;
+mod causes;
 mod control_planes;
 mod copies;
 mod demo;
