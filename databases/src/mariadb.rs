@@ -7,13 +7,15 @@ use crate::client::administer;
 use crate::setup::{Origin, Site, words};
 
 /// Only what the tests need of a server with its defaults.
-const ALWAYS: [(&str, &str); 5] = [
+const ALWAYS: [(&str, &str); 6] = [
     ("bind-address", "127.0.0.1"),
     ("skip-name-resolve", "ON"),
     // A few stores for each test, some tests at a time, each store with its pools.
     ("max-connections", "500"),
     ("innodb-buffer-pool-size", "256M"),
     ("innodb-log-file-size", "512M"),
+    // As long as PostgreSQL gives whoever connects: a client may be slow that runs beside builds.
+    ("connect-timeout", "60"),
 ];
 const UNLESS_DURABLE: [(&str, &str); 3] = [
     ("innodb-flush-log-at-trx-commit", "0"),
