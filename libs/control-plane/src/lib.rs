@@ -5,12 +5,14 @@
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+mod disputes;
 mod lease;
 mod limited;
 mod objects;
 mod outages;
 mod trouble;
 
+pub use disputes::{Applied, Dispute};
 pub use lease::{Claim, Held, LeaseStanding, LeaseTerms};
 pub use limited::{ANSWER_LIMIT, limited};
 pub use objects::{NOT_THERE_YET, Objects};

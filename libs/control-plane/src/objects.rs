@@ -8,14 +8,14 @@ use k8s_openapi::NamespaceResourceScope;
 use kube::{
     Api, Client, Resource,
     api::{
-        DeleteParams, ListParams, ObjectList, PartialObjectMeta, Patch, PatchParams, PostParams,
-        Preconditions,
+        ApiResource, DeleteParams, DynamicObject, ListParams, ObjectList, PartialObjectMeta, Patch,
+        PatchParams, PostParams, Preconditions,
     },
     runtime::watcher::{Config, Event, watcher},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Trouble, TroubleKind};
+use crate::{Applied, Trouble, TroubleKind, disputes::disputes};
 
 /// The version to apply an object with that must not be there yet. What is there has another: the
 /// first write to an etcd is at 2. An API server makes what is missing whatever version is given,
@@ -47,6 +47,17 @@ impl<K: Resource<DynamicType: Default>> Objects<K> {
         Self {
             api: Api::namespaced(client, namespace),
         }
+    }
+}
+
+impl Objects<DynamicObject> {
+    /// Those of a kind that only its name tells: of a namespace, or of none.
+    pub fn of_kind(client: Client, kind: &ApiResource, namespace: Option<&str>) -> Self {
+        let api = match namespace {
+            Some(namespace) => Api::namespaced_with(client, namespace, kind),
+            None => Api::all_with(client, kind),
+        };
+        Self { api }
     }
 }
 
@@ -123,6 +134,22 @@ impl<K: Clone + DeserializeOwned + Debug> Objects<K> {
         patch: &Patch<impl Serialize + Debug>,
     ) -> Result<K, Trouble> {
         Ok(self.api.patch(name, params, patch).await?)
+    }
+
+    /// Applies an object. Unless it is forced, nothing is changed where others have set fields of it otherwise: whose they are is told then.
+    pub async fn apply(
+        &self,
+        name: &str,
+        params: &PatchParams,
+        object: &(impl Serialize + Debug),
+    ) -> Result<Applied<K>, Trouble> {
+        match self.api.patch(name, params, &Patch::Apply(object)).await {
+            Ok(object) => Ok(Applied::Done(object)),
+            Err(error) => match disputes(&error) {
+                none if none.is_empty() => Err(error.into()),
+                disputes => Ok(Applied::Disputed(disputes)),
+            },
+        }
     }
 
     /// Changes the status of an object.

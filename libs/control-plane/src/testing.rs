@@ -4,7 +4,8 @@
 //! It lists, watches, gets, creates, replaces, applies, patches and deletes objects of the types
 //! it was told to serve, with versions, preconditions and finalizers, and refuses what a test says, or never answers it. The
 //! status of an object is written by its subresource and by nothing else, whose requests are those of a resource like
-//! `pediaclusters/status`. Ownership of fields is by object: who applies what another manager made meets a conflict.
+//! `pediaclusters/status`. Ownership of fields is by object: who applies what another manager made meets a conflict, which names `.spec`.
+//! What is applied as a dry run is answered and not kept.
 
 mod answer;
 mod log;
@@ -156,6 +157,12 @@ impl Host {
     /// Refuses a verb on a resource from now on, and takes ten seconds for it, as an API server does for a webhook that does not answer.
     pub fn fail_slowly(&self, verb: &'static str, resource: &'static str) {
         self.change(|store| store.failing.push((verb, resource)));
+    }
+
+    /// Answers the next requests of a verb on a resource, so many of them, with a 429.
+    pub fn throttle(&self, verb: &'static str, resource: &'static str, times: usize) {
+        let next = std::iter::repeat_n((verb, resource), times);
+        self.change(|store| store.throttled.extend(next));
     }
 
     /// Takes ten seconds from now on for what it carries out of a verb on a resource, as an API server does for a slow webhook.

@@ -32,6 +32,7 @@ struct Parameters {
     lasts: Duration,
     since: u64,
     name: Option<String>,
+    dry_run: bool,
     apply: Apply,
 }
 
@@ -76,6 +77,10 @@ impl Host {
             }
             "create" => whole(self.change(|store| store.create(&place, &sent))),
             "update" => whole(self.change(|store| store.replace(&place, &sent))),
+            _ if parameters.dry_run => {
+                let mut copy = self.lock().clone();
+                whole(copy.apply(&place, &sent, &parameters.apply))
+            }
             _ => whole(self.change(|store| match content {
                 "application/apply-patch+yaml" => store.apply(&place, &sent, &parameters.apply),
                 "application/json-patch+json" => store.finalizers(&place, &sent),
@@ -138,6 +143,12 @@ impl Store {
         }
         if is_among(&self.slow) {
             return Admitted::Slow;
+        }
+        let mut throttled = self.throttled.iter();
+        if let Some(next) = throttled.position(|(known, on)| *known == verb && *on == resource) {
+            self.throttled.remove(next);
+            let message = "too many requests, please try again later".to_owned();
+            return Admitted::Refused((429, "TooManyRequests", message));
         }
         if !is_among(&self.forbidden) {
             return Admitted::Yes;
@@ -236,6 +247,7 @@ impl Parameters {
             lasts: number("timeoutSeconds").map_or(LASTS, Duration::from_secs),
             since: number("resourceVersion").unwrap_or_default(),
             name: selector.and_then(|text| Some(text.strip_prefix("metadata.name=")?.to_owned())),
+            dry_run: value("dryRun").is_some(),
             apply: Apply {
                 manager: value("fieldManager").unwrap_or_default(),
                 force: is_true("force"),
@@ -281,13 +293,23 @@ fn whole(answer: Result<Value, Refused>) -> Response<Answer> {
         Ok(body) => (200, body),
         Err((code, reason, message)) => {
             let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
-                                "reason": reason, "message": message, "code": code});
+                                "reason": reason, "message": message, "code": code,
+                                "details": {"causes": causes(&message)}});
             (code, status)
         }
     };
     let mut response = Response::new(Full::new(Bytes::from(body.to_string())).boxed_unsync());
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
     response
+}
+
+/// What a refusal to apply says of whose the fields are.
+fn causes(message: &str) -> Vec<Value> {
+    let (_, conflict) = message
+        .split_once("Apply failed with a ")
+        .unwrap_or_default();
+    let cause = json!({"reason": "FieldManagerConflict", "message": conflict, "field": ".spec"});
+    Vec::from_iter((!conflict.is_empty()).then_some(cause))
 }
 
 #[cfg(test)]

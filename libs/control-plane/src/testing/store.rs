@@ -42,6 +42,8 @@ pub(super) struct Store {
     pub(super) hanging_updates: Vec<&'static str>,
     pub(super) failing: Vec<(&'static str, &'static str)>,
     pub(super) slow: Vec<(&'static str, &'static str)>,
+    /// Each is answered with a 429 once.
+    pub(super) throttled: Vec<(&'static str, &'static str)>,
     /// Resource, parent and name of each field that is dropped.
     pub(super) pruned: Vec<(&'static str, &'static str, &'static str)>,
     pub(super) asked: Vec<(&'static str, String)>,
@@ -72,6 +74,7 @@ impl Store {
             hanging_updates: Vec::new(),
             failing: Vec::new(),
             slow: Vec::new(),
+            throttled: Vec::new(),
             pruned: Vec::new(),
             asked: Vec::new(),
             history: Vec::new(),
