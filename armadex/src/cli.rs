@@ -3,14 +3,15 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
-    all, apiserver, audit, controllers, crds, kubeconfig, migrate, policy, store, synchro,
+    all, apiserver, audit, controllers, crds, install, kubeconfig, migrate, policy, store, synchro,
+    uninstall,
 };
 
 /// The index of an armada of Kubernetes clusters.
 ///
 /// Armadex finds the clusters that a multi-cluster platform manages, keeps a live copy of their resources in a database, and serves
-/// it as a Kubernetes API. It is installed next to a control plane (Karmada, or any kube-apiserver): apply the CRDs, run `all`, apply
-/// a ClusterImportPolicy, and search the fleet with kubectl.
+/// it as a Kubernetes API. It is installed next to a control plane (Karmada, or any kube-apiserver): `install` what it needs
+/// there with a policy that brings clusters in, run `all`, and search the fleet with kubectl.
 #[derive(Debug, Parser)]
 #[command(version, about, long_about, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -22,9 +23,8 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  armadex crds --install --kubeconfig host.kubeconfig
+  armadex install --kubeconfig host.kubeconfig --policies karmada
   armadex all --kubeconfig host.kubeconfig --store sqlite:armadex.db
-  kubectl --kubeconfig host.kubeconfig apply -f deploy/policies/karmada.yaml
   armadex kubeconfig --kubeconfig host.kubeconfig --output fleet.kubeconfig
   kubectl --kubeconfig fleet.kubeconfig --context clusterpedia get pods -A";
 
@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Apiserver(apiserver::Flags),
     Synchro(synchro::Flags),
     Controllers(controllers::Flags),
+    Install(install::Flags),
+    Uninstall(uninstall::Flags),
     Migrate(migrate::Flags),
     Audit(audit::Flags),
     Store(store::Flags),
@@ -103,6 +105,8 @@ mod tests {
         cli.build();
         for path in [
             "all",
+            "install",
+            "uninstall",
             "migrate",
             "audit",
             "store check",

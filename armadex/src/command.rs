@@ -5,11 +5,13 @@ pub(crate) mod apiserver;
 pub(crate) mod audit;
 pub(crate) mod controllers;
 pub(crate) mod crds;
+pub(crate) mod install;
 pub(crate) mod kubeconfig;
 pub(crate) mod migrate;
 pub(crate) mod policy;
 pub(crate) mod store;
 pub(crate) mod synchro;
+pub(crate) mod uninstall;
 
 use crate::cli::Command;
 use crate::shutdown;
@@ -26,6 +28,8 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
         Command::Audit(flags) => shutdown::unless_interrupted(audit::run(flags)).await,
         Command::Store(flags) => shutdown::unless_interrupted(store::run(flags)).await,
         Command::Check(flags) => shutdown::unless_interrupted(store::check::run(flags)).await,
+        Command::Install(flags) => shutdown::unless_interrupted(install::run(flags)).await,
+        Command::Uninstall(flags) => shutdown::unless_interrupted(uninstall::run(flags)).await,
         Command::Crds(flags) => crds::run(flags).await,
         Command::Kubeconfig(flags) => kubeconfig::run(flags).await,
     }

@@ -250,7 +250,13 @@ fn only_the_runner_of_statements_vouches_for_their_text() {
 #[test]
 fn who_asks_the_control_plane_gets_no_error_that_quotes_its_answer() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut files = vec![root.join("armadex/src/continuity.rs")];
+    let mut files = rust_files(&root.join("armadex/src/command/install"));
+    let alone = [
+        "continuity.rs",
+        "command/install.rs",
+        "command/uninstall.rs",
+    ];
+    files.extend(alone.map(|file| root.join("armadex/src").join(file)));
     for controller in ["synchro", "importpolicy", "lifecycle"] {
         files.extend(rust_files(
             &root.join("controllers").join(controller).join("src"),

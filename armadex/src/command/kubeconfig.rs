@@ -81,7 +81,7 @@ async fn members(client: &Client) -> anyhow::Result<BTreeSet<String>> {
     let mut params = ListParams::default().limit(PAGE);
     loop {
         let page = api.list_metadata(&params).await.context(
-            "cannot list PediaClusters on the control plane (are the CRDs installed: armadex crds --install?)",
+            "cannot list PediaClusters on the control plane (are the CRDs installed: armadex install?)",
         )?;
         names.extend(page.iter().map(kube::ResourceExt::name_any));
         match page.metadata.continue_.filter(|token| !token.is_empty()) {

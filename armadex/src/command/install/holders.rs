@@ -1,0 +1,247 @@
+//! Who has the roles of Armadex on a control plane: an account for all of them, one for each part, or whoever is named. Pure.
+
+use std::fmt;
+use std::str::FromStr;
+
+use armadex_crds::is_subdomain;
+use serde_json::{Value, json};
+
+/// The account that has all roles, as the manifests call it.
+pub(super) const ACCOUNT: &str = "armadex";
+/// Groups that nobody means: whoever is in them may do too little for it to be a right, or everything already.
+const EVERYBODY: [&str; 4] = [
+    "system:authenticated",
+    "system:unauthenticated",
+    "system:serviceaccounts",
+    "system:masters",
+];
+
+/// Who has the roles.
+#[derive(Clone, Debug)]
+pub(super) enum Holders {
+    /// The account, which is made.
+    One,
+    /// An account for each part, which are made.
+    Apart,
+    /// These alone, and no account is made.
+    Named(Vec<Subject>),
+}
+
+/// A part of Armadex that may run apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Apiserver,
+    Synchro,
+    Controllers,
+}
+
+use Part::{Apiserver, Controllers, Synchro};
+
+/// Which parts have a role. Those of policies are of the controllers.
+const ROLES: [(&str, &[Part]); 8] = [
+    ("armadex-control-plane", &[Apiserver, Synchro, Controllers]),
+    ("armadex-apiserver", &[Apiserver]),
+    ("armadex-registration", &[Apiserver]),
+    ("armadex-synchro", &[Synchro]),
+    ("armadex-controllers", &[Controllers]),
+    ("armadex-lease", &[Synchro, Controllers]),
+    ("armadex-events", &[Synchro, Controllers]),
+    ("armadex-credentials", &[Synchro, Controllers]),
+];
+
+impl Part {
+    const fn account(self) -> &'static str {
+        match self {
+            Apiserver => "armadex-apiserver",
+            Synchro => "armadex-synchro",
+            Controllers => "armadex-controllers",
+        }
+    }
+
+    fn has(self, role: &str) -> bool {
+        let known = ROLES.iter().find(|(known, _)| *known == role);
+        known.map_or(self == Controllers, |(_, parts)| parts.contains(&self))
+    }
+}
+
+impl Holders {
+    /// The accounts that are made.
+    pub(super) fn accounts(&self) -> Vec<&'static str> {
+        match self {
+            Self::One => vec![ACCOUNT],
+            Self::Apart => [Apiserver, Synchro, Controllers].map(Part::account).into(),
+            Self::Named(_) => Vec::new(),
+        }
+    }
+
+    /// The subjects of a binding to a role, with accounts of this namespace.
+    pub(super) fn subjects(&self, role: &str, namespace: &str) -> Vec<Value> {
+        let account = |name: &str| Subject::ServiceAccount {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        let subjects = match self {
+            Self::One => vec![account(ACCOUNT)],
+            Self::Apart => {
+                let parts = [Apiserver, Synchro, Controllers].into_iter();
+                let parts = parts.filter(|part| part.has(role));
+                parts.map(|part| account(part.account())).collect()
+            }
+            Self::Named(subjects) => subjects.clone(),
+        };
+        subjects.iter().map(Subject::to_value).collect()
+    }
+}
+
+/// Somebody whom a control plane knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    User(String),
+    Group(String),
+    ServiceAccount { namespace: String, name: String },
+}
+
+impl Subject {
+    /// As a binding names it.
+    fn to_value(&self) -> Value {
+        let of_rbac = |kind: &str, name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
+        match self {
+            Self::User(name) => of_rbac("User", name),
+            Self::Group(name) => of_rbac("Group", name),
+            Self::ServiceAccount { namespace, name } => {
+                json!({"kind": "ServiceAccount", "namespace": namespace, "name": name})
+            }
+        }
+    }
+}
+
+impl FromStr for Subject {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, name) = text.split_once(':').unwrap_or_default();
+        let subject = match kind {
+            "user" => Self::User(name.to_owned()),
+            "group" if EVERYBODY.contains(&name) => {
+                return Err(format!(
+                    "{name} is no group to give these rights to: they read the credentials of members"
+                ));
+            }
+            "group" => Self::Group(name.to_owned()),
+            "serviceaccount" => {
+                let (namespace, name) = name.split_once('/').unwrap_or_default();
+                if !is_subdomain(namespace) || !is_subdomain(name) {
+                    return Err("a ServiceAccount is named NAMESPACE/NAME".to_owned());
+                }
+                let (namespace, name) = (namespace.to_owned(), name.to_owned());
+                Self::ServiceAccount { namespace, name }
+            }
+            _ => {
+                return Err(
+                    "expected user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME".to_owned(),
+                );
+            }
+        };
+        match name {
+            "" => Err(format!("the name of the {kind} is missing")),
+            "system:anonymous" => Err("nobody is to have these rights unasked".to_owned()),
+            _ => Ok(subject),
+        }
+    }
+}
+
+/// As it is said on the command line; of a binding's subject.
+pub(super) struct Told<'a>(pub(super) &'a Value);
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |field: &str| self.0[field].as_str().unwrap_or_default();
+        let kind = word("kind").to_lowercase();
+        match word("namespace") {
+            "" => write!(out, "{kind}:{}", word("name")),
+            namespace => write!(out, "{kind}:{namespace}/{}", word("name")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::install::shipped;
+
+    #[test]
+    fn a_subject_is_said_as_it_is_told() {
+        for text in [
+            "user:karmada-armadex",
+            "user:CN=a:b/c",
+            "group:platform:armadex",
+            "serviceaccount:fleet/armadex.one",
+        ] {
+            let subject: Subject = text.parse().expect(text);
+            assert_eq!(Told(&subject.to_value()).to_string(), text);
+        }
+        for (text, word) in [
+            ("", "expected"),
+            ("armadex", "expected"),
+            ("role:a", "expected"),
+            ("User:a", "expected"),
+            ("user:", "missing"),
+            ("user:system:anonymous", "nobody"),
+            ("group:", "missing"),
+            ("group:system:authenticated", "no group"),
+            ("serviceaccount:a", "NAMESPACE/NAME"),
+            ("serviceaccount:a/b/c", "NAMESPACE/NAME"),
+            ("serviceaccount:/b", "NAMESPACE/NAME"),
+        ] {
+            let refused = text.parse::<Subject>().expect_err(text);
+            assert!(refused.contains(word), "{text}: {refused}");
+        }
+    }
+
+    /// One that stands in no line of the table would be the controllers' alone.
+    #[test]
+    fn every_role_of_the_manifests_is_of_the_parts_that_the_table_says() {
+        let of = |objects: Vec<Value>| {
+            let roles = objects.into_iter().filter_map(|object| {
+                let role = object.pointer("/roleRef/name")?.as_str()?;
+                Some(role.to_owned())
+            });
+            roles.collect::<Vec<_>>()
+        };
+        let roles = of(shipped::rights());
+        for role in &roles {
+            assert!(ROLES.iter().any(|(known, _)| known == role), "{role}");
+        }
+        for (role, _) in ROLES {
+            assert!(
+                roles.iter().any(|known| known == role),
+                "there is no {role}"
+            );
+        }
+    }
+
+    #[test]
+    fn parts_that_run_apart_have_their_own_roles_and_no_others() {
+        let told = |role: &str| {
+            let subjects = Holders::Apart.subjects(role, "a");
+            let told = subjects.iter().map(|subject| Told(subject).to_string());
+            told.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told("armadex-apiserver"),
+            ["serviceaccount:a/armadex-apiserver"]
+        );
+        assert_eq!(
+            told("armadex-credentials"),
+            [
+                "serviceaccount:a/armadex-synchro",
+                "serviceaccount:a/armadex-controllers"
+            ]
+        );
+        assert_eq!(
+            told("armadex-karmada"),
+            ["serviceaccount:a/armadex-controllers"]
+        );
+        assert_eq!(told("armadex-control-plane").len(), 3);
+    }
+}

@@ -1,0 +1,349 @@
+//! `armadex uninstall`: takes from a control plane what `armadex install` and the API server made there.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use armadex_control_plane::{Objects, Trouble, TroubleKind};
+use clap::Args;
+use kube::core::DynamicObject;
+use kube::{Client, ResourceExt as _};
+use tracing::{error, info, warn};
+
+use super::install::{
+    Manifest, Patience, PlaceFlags, is_ours, is_the_end, owner, policy, policy_names, to_remove,
+};
+use crate::control_plane::ControlPlaneFlags;
+use crate::visible::visible;
+
+/// Take from a control plane what `armadex install` made there, and the way to Armadex.
+///
+/// Without --policies: the APIService, first of all (one whose server is gone keeps every namespace of the control plane from being deleted), the Service that it
+/// names, roles, bindings and accounts. End Armadex before: an API server that registers itself would put the APIService back, and parts that have no rights do
+/// nothing but complain. In a helm chart this is a hook after the deletion.
+///
+/// With --policies: these policies alone, and nothing else. A policy takes along the clusters that it brought in, and the policy controllers see to that, so they
+/// have to run, with their rights; it is waited until they are done. In a helm chart this is a hook before the deletion.
+///
+/// CRDs, policies that are not named, PediaClusters, their lifecycles, Secrets and namespaces stay. So does what somebody else made under these names, which is
+/// told. It may be run again at any time.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    #[command(flatten)]
+    control_plane: ControlPlaneFlags,
+    #[command(flatten)]
+    place: PlaceFlags,
+    /// Delete these policies of Armadex, and the clusters that they brought in, instead of the rest.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = policy_names())]
+    policies: Vec<String>,
+    /// How long to try again what may pass, and to wait for the policy controllers, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    timeout: u64,
+    /// Say what would be deleted, and delete nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Removes and leaves.
+pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
+    let remover = Remover {
+        client: flags.control_plane.client().await?,
+        dry_run: flags.dry_run,
+        limit: Duration::from_secs(flags.timeout),
+    };
+    let PlaceFlags {
+        namespace,
+        credential_namespaces,
+    } = &flags.place;
+    let out = &mut std::io::stdout();
+    if flags.policies.is_empty() {
+        let manifests = to_remove(namespace, credential_namespaces);
+        return remover.run(&manifests, out).await;
+    }
+    let policies = flags.policies.iter().flat_map(|name| policy(name));
+    remover.run(&policies.collect::<Vec<_>>(), out).await
+}
+
+/// Deletes objects.
+struct Remover {
+    client: Client,
+    dry_run: bool,
+    limit: Duration,
+}
+
+/// What came of an object.
+#[derive(Debug)]
+enum Outcome {
+    /// It was of this uid.
+    Deleted(String),
+    NotThere,
+    /// It is theirs.
+    Left(String),
+    Failed(Trouble),
+}
+
+impl Remover {
+    /// All of them in this order, and waits until those that are held are gone.
+    async fn run(&self, manifests: &[Manifest], out: &mut impl Write) -> anyhow::Result<()> {
+        let patience = Patience::new(self.limit);
+        let (mut failed, mut deleted) = (0, Vec::new());
+        for manifest in manifests {
+            let asked = patience.ask(TroubleKind::is_outage, async || self.delete(manifest).await);
+            let outcome = asked.await.unwrap_or_else(Outcome::Failed);
+            self.tell(manifest, &outcome, out)?;
+            match outcome {
+                Outcome::Deleted(uid) => deleted.push((manifest, uid)),
+                Outcome::NotThere | Outcome::Left(_) => {}
+                Outcome::Failed(trouble) if is_the_end(&trouble) => {
+                    bail!("what comes after {manifest} was not tried: {trouble}")
+                }
+                Outcome::Failed(_) => failed += 1,
+            }
+        }
+        if !self.dry_run {
+            for (manifest, uid) in &deleted {
+                failed += usize::from(!self.is_gone(manifest, uid, patience).await?);
+            }
+        }
+        ensure!(
+            failed == 0,
+            "{failed} objects are there that are not to be, as told above; it may be run again"
+        );
+        if deleted.is_empty() {
+            info!("there is nothing of Armadex to delete");
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, manifest: &Manifest) -> Result<Outcome, Trouble> {
+        let objects = self.objects(manifest);
+        let Some(object) = objects.get_opt(&manifest.name).await? else {
+            return Ok(Outcome::NotThere);
+        };
+        if let Some(words) = left(manifest, &object) {
+            return Ok(Outcome::Left(words));
+        }
+        let uid = object.uid().unwrap_or_default();
+        if !self.dry_run {
+            objects.delete(&manifest.name, &uid).await?;
+        }
+        Ok(Outcome::Deleted(uid))
+    }
+
+    fn objects(&self, manifest: &Manifest) -> Objects<DynamicObject> {
+        let namespace = manifest.namespace.as_deref();
+        Objects::of_kind(self.client.clone(), &manifest.kind, namespace)
+    }
+
+    fn tell(
+        &self,
+        manifest: &Manifest,
+        outcome: &Outcome,
+        out: &mut impl Write,
+    ) -> anyhow::Result<()> {
+        let place = manifest.place();
+        match outcome {
+            Outcome::Deleted(_) => {
+                let line = manifest.line("deleted", self.dry_run);
+                writeln!(out, "{line}").context("cannot print")?;
+            }
+            Outcome::NotThere => {}
+            Outcome::Left(words) => {
+                warn!(object = %manifest, "not deleted{place}: {}", visible(words));
+            }
+            Outcome::Failed(trouble) => {
+                error!(object = %manifest, "not deleted{place}: {}", visible(&trouble.message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the object of this uid went.
+    async fn is_gone(
+        &self,
+        manifest: &Manifest,
+        uid: &str,
+        patience: Patience,
+    ) -> anyhow::Result<bool> {
+        let objects = self.objects(manifest);
+        let present = async || {
+            let object = objects.get_opt(&manifest.name).await?;
+            Ok::<_, Trouble>(object.filter(|object| object.uid().as_deref() == Some(uid)))
+        };
+        let gone = patience.look(async || Ok(present().await?.is_none().then_some(())));
+        let gone = gone
+            .await
+            .with_context(|| format!("cannot see whether {manifest} is gone"))?;
+        if gone.is_some() {
+            return Ok(true);
+        }
+        let holders = match present().await {
+            Ok(Some(object)) => object.finalizers().join(", "),
+            Ok(None) => return Ok(true),
+            Err(_) => String::new(),
+        };
+        error!(
+            object = %manifest,
+            "deleted, and still held after {} s by {}: it goes when the policy controllers have let go of it, for which `armadex controllers` or `armadex \
+             all` has to run, with its rights",
+            self.limit.as_secs(),
+            visible(&holders)
+        );
+        Ok(false)
+    }
+}
+
+/// Why an object is left alone.
+fn left(manifest: &Manifest, object: &DynamicObject) -> Option<String> {
+    if !is_ours(&object.metadata) {
+        let owner = owner(&object.metadata);
+        return Some(format!("it is not of armadex install: {owner} made it"));
+    }
+    let namespace = "/spec/service/namespace";
+    let leads_to = object.data.pointer(namespace)?;
+    (manifest.object.pointer(namespace) != Some(leads_to)).then(|| {
+        let leads_to = leads_to.as_str().unwrap_or_default();
+        format!(
+            "it leads to an Armadex in {leads_to}: if it is that one, say --namespace {leads_to}"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use armadex_control_plane::testing::{Host, ServedType};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const APISERVICE: &str = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.clusterpedia.io";
+    const SERVICE: &str = "/api/v1/namespaces/fleet/services/armadex-apiserver";
+    const ACCOUNT: &str = "/api/v1/namespaces/fleet/serviceaccounts/armadex";
+    const POLICY: &str = "/apis/policy.clusterpedia.io/v1alpha1/clusterimportpolicies/karmada";
+    const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/armadex-synchro";
+
+    fn host() -> Host {
+        let served = ServedType::new;
+        let rbac = "rbac.authorization.k8s.io";
+        Host::new(&[
+            served("apiregistration.k8s.io", "v1", "apiservices", "APIService"),
+            served("", "v1", "services", "Service").namespaced(),
+            served("", "v1", "serviceaccounts", "ServiceAccount").namespaced(),
+            served(rbac, "v1", "clusterroles", "ClusterRole"),
+            served(rbac, "v1", "clusterrolebindings", "ClusterRoleBinding"),
+            served(rbac, "v1", "roles", "Role").namespaced(),
+            served(rbac, "v1", "rolebindings", "RoleBinding").namespaced(),
+            served(
+                "policy.clusterpedia.io",
+                "v1alpha1",
+                "clusterimportpolicies",
+                "ClusterImportPolicy",
+            ),
+        ])
+    }
+
+    fn put(host: &Host, path: &str, by: &str, more: &Value) {
+        let mut object = more.clone();
+        object["metadata"]["managedFields"] = json!([{"manager": by}]);
+        host.put(path, object);
+    }
+
+    fn registered(host: &Host, namespace: &str) {
+        let service = json!({"name": "armadex-apiserver", "namespace": namespace});
+        let registered = json!({"spec": {"service": service}});
+        put(host, APISERVICE, "armadex-registration", &registered);
+    }
+
+    async fn remove(host: &Host, manifests: &[Manifest]) -> (anyhow::Result<()>, String) {
+        let remover = Remover {
+            client: host.client(),
+            dry_run: false,
+            limit: Duration::from_secs(60),
+        };
+        let mut told = Vec::new();
+        let done = remover.run(manifests, &mut told).await;
+        (done, String::from_utf8(told).expect("text"))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_installed_goes_and_what_others_made_stays() {
+        let host = host();
+        registered(&host, "fleet");
+        put(&host, SERVICE, "armadex-registration", &json!({}));
+        put(&host, ACCOUNT, "armadex-install", &json!({}));
+        put(&host, ROLE, "kubectl-client-side-apply", &json!({}));
+        put(&host, POLICY, "armadex-install", &json!({}));
+        let all = to_remove("fleet", &[]);
+        let (done, told) = remove(&host, &all).await;
+        done.expect("no trouble");
+        assert_eq!(
+            told,
+            "apiservice.apiregistration.k8s.io/v1beta1.clusterpedia.io deleted\n\
+             service/armadex-apiserver deleted in fleet\n\
+             serviceaccount/armadex deleted in fleet\n"
+        );
+        for (path, stays) in [
+            (APISERVICE, false),
+            (SERVICE, false),
+            (ACCOUNT, false),
+            (ROLE, true),
+            (POLICY, true),
+        ] {
+            assert_eq!(host.get(path).is_some(), stays, "{path}");
+        }
+        let (done, told) = remove(&host, &all).await;
+        done.expect("nothing is left");
+        assert_eq!(told, "");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_way_to_another_armadex_stays() {
+        let host = host();
+        registered(&host, "other");
+        let (done, told) = remove(&host, &to_remove("fleet", &[])).await;
+        done.expect("no trouble");
+        assert_eq!(told, "");
+        assert!(host.get(APISERVICE).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_right_that_is_missing_keeps_nothing_else_there() {
+        let host = host();
+        registered(&host, "fleet");
+        put(&host, ACCOUNT, "armadex-install", &json!({}));
+        host.forbid("delete", "apiservices");
+        host.throttle("delete", "serviceaccounts", 2);
+        let (done, told) = remove(&host, &to_remove("fleet", &[])).await;
+        let error = done.expect_err("it is forbidden");
+        assert!(
+            error.to_string().starts_with("1 objects are there"),
+            "{error}"
+        );
+        assert_eq!(told, "serviceaccount/armadex deleted in fleet\n");
+        assert!(host.get(APISERVICE).is_some() && host.get(ACCOUNT).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_policy_is_waited_for_until_the_controllers_have_let_go_of_it() {
+        let host = host();
+        let held = json!({"metadata": {"finalizers": ["clusterpedia.io/cluster-import-policy-controller"]}});
+        put(&host, POLICY, "armadex-install", &held);
+        let (done, told) = remove(&host, &policy("karmada")).await;
+        done.expect_err("nobody lets go of it");
+        assert_eq!(
+            told,
+            "clusterimportpolicy.policy.clusterpedia.io/karmada deleted\n"
+        );
+        assert!(host.get(POLICY).is_some());
+
+        let controller = host.clone();
+        let lets_go = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            controller.remove(POLICY);
+        });
+        let (done, _) = remove(&host, &policy("karmada")).await;
+        done.expect("it is gone");
+        lets_go.await.expect("no panic");
+        assert_eq!(host.get(POLICY), None);
+    }
+}
