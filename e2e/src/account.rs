@@ -1,9 +1,8 @@
 //! The accounts that Armadex has on its control plane: nobody who may do everything, so that a right that the manifests forget is missed here.
 
 use anyhow::Result;
-use serde_json::{Value, json};
 
-use crate::deploy::{self, NAMESPACE};
+use crate::deploy::NAMESPACE;
 use crate::folder::Folder;
 use crate::kubeconfig;
 use crate::kubectl::Kubectl;
@@ -80,39 +79,17 @@ pub fn of_user(user: &str) -> Option<&str> {
     user.strip_prefix(USERS)
 }
 
-/// Applies the shipped account with its rights, and writes a kubeconfig with a token of it.
-pub async fn create(host: &Kubectl, folder: &Folder) -> Result<()> {
-    host.apply(&deploy::rights()?).await?;
+/// Writes a kubeconfig with a token of the shipped account.
+pub async fn use_one(host: &Kubectl, folder: &Folder) -> Result<()> {
     write_kubeconfig(host, folder, ACCOUNT).await
 }
 
-/// Applies the same rights for an account of each part, and writes a kubeconfig for each. The shipped account has no rights then.
-pub async fn create_apart(host: &Kubectl, folder: &Folder) -> Result<()> {
-    host.apply(&apart(deploy::objects(&deploy::rights()?)?))
-        .await?;
+/// Writes one for the account of each part.
+pub async fn use_apart(host: &Kubectl, folder: &Folder) -> Result<()> {
     for part in PARTS {
         write_kubeconfig(host, folder, part.account).await?;
     }
     Ok(())
-}
-
-/// The manifests with each role bound to the parts that have it.
-fn apart(objects: Vec<Value>) -> String {
-    let subject = |part: &Part| json!({"kind": "ServiceAccount", "name": part.account, "namespace": NAMESPACE});
-    let mut items = Vec::new();
-    for mut object in objects {
-        if object["roleRef"].is_object() {
-            let role = object["roleRef"]["name"].as_str().unwrap_or_default();
-            let parts = PARTS.iter().filter(|part| part.roles.contains(&role));
-            object["subjects"] = parts.map(subject).collect();
-        }
-        items.push(object);
-    }
-    items.extend(PARTS.iter().map(|part| {
-        let metadata = json!({"name": part.account, "namespace": NAMESPACE});
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
-    }));
-    json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
 
 /// A token of `account`, in a file beside the kubeconfig that names it.
@@ -128,20 +105,19 @@ async fn write_kubeconfig(host: &Kubectl, folder: &Folder, account: &str) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::deploy;
 
     /// A binding that nobody is in would be missed only where its part runs apart.
     #[test]
     fn every_role_is_of_a_part_and_every_part_has_only_roles_that_there_are() {
         let objects = deploy::objects(&deploy::rights().unwrap()).unwrap();
-        let list: Value = serde_json::from_str(&apart(objects)).unwrap();
-        let items = list["items"].as_array().unwrap();
-        let bindings = items.iter().filter(|item| item["roleRef"].is_object());
-        let mut bound = Vec::new();
-        for binding in bindings {
-            let role = binding["roleRef"]["name"].as_str().unwrap();
-            let subjects = binding["subjects"].as_array().unwrap();
-            assert!(!subjects.is_empty(), "{role} is of no part: add it to one");
-            bound.push(role);
+        let bound = objects
+            .iter()
+            .filter_map(|object| object["roleRef"]["name"].as_str());
+        let bound: Vec<&str> = bound.collect();
+        for role in &bound {
+            let is_of_a_part = PARTS.iter().any(|part| part.roles.contains(role));
+            assert!(is_of_a_part, "{role} is of no part: add it to one");
         }
         for role in PARTS.iter().flat_map(|part| part.roles) {
             assert!(bound.contains(role), "there is no {role}");

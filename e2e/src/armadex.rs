@@ -384,22 +384,28 @@ pub async fn move_store(fleet: &mut Harness, kind: StoreKind) -> Result<()> {
     Ok(())
 }
 
-/// Installs the CRDs on the host, and the account as which `armadex all` then runs there.
+/// Installs on the host the CRDs and the account as which `armadex all` then runs there, with what the policy for Karmada needs.
 pub async fn install(fleet: &Harness) -> Result<()> {
-    install_crds(fleet).await?;
-    account::create(&fleet.kubectl("host"), fleet.folder()).await
+    install_for(fleet, &[]).await?;
+    account::use_one(&fleet.kubectl("host"), fleet.folder()).await
 }
 
-/// Installs the CRDs on the host, and an account for each part.
+/// The same with an account for each part.
 pub async fn install_apart(fleet: &Harness) -> Result<()> {
-    install_crds(fleet).await?;
-    account::create_apart(&fleet.kubectl("host"), fleet.folder()).await
+    install_for(fleet, &["--apart"]).await?;
+    account::use_apart(&fleet.kubectl("host"), fleet.folder()).await
 }
 
-async fn install_crds(fleet: &Harness) -> Result<()> {
+async fn install_for(fleet: &Harness, more: &[&str]) -> Result<()> {
     let kubeconfig = fleet.host().kubeconfig().display().to_string();
-    let install = ["crds", "--install", "--kubeconfig", &kubeconfig];
-    run(&install).await.map(drop)
+    let install = [
+        "install",
+        "--kubeconfig",
+        &kubeconfig,
+        "--rights",
+        "karmada",
+    ];
+    run(&[&install, more].concat()).await.map(drop)
 }
 
 /// Writes the fleet's kubeconfig, with a context for every member that is on-boarded now.

@@ -13,6 +13,7 @@ mod demo;
 mod faults;
 mod fields;
 mod handover;
+mod installing;
 mod onboarding;
 mod readme;
 mod replicas;

@@ -1,0 +1,260 @@
+//! `armadex install` and `armadex uninstall` on a control plane where something is there already: what they make, what they take over and what they leave. That Armadex works with
+//! what is installed is what all other tests here show.
+
+use anyhow::{Context, Result, ensure};
+use armadex_e2e::{Harness, Options, account, armadex, deploy};
+use serde_json::{Value, json};
+
+const NAMESPACE: &str = "fleet";
+const USER: &str = "karmada-armadex";
+const DEFINITION: &str = "pediaclusters.cluster.clusterpedia.io";
+const POLICY: &str = "clusterimportpolicy.policy.clusterpedia.io/karmada";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_installed_is_what_is_needed_and_goes_again() -> Result<()> {
+    let fleet = Harness::start(Options::default()).await?;
+    a_dry_run_leaves_nothing_behind(&fleet).await?;
+    a_definition_of_somebody_else_is_taken_over(&fleet).await?;
+    the_user_that_is_named_has_the_rights(&fleet).await?;
+    a_changed_policy_stays_as_it_is(&fleet).await?;
+    who_may_not_install_is_told_so(&fleet).await?;
+    what_was_installed_goes_and_the_rest_stays(&fleet).await?;
+    fleet.finish().await;
+    Ok(())
+}
+
+/// The lines that are printed.
+async fn run(fleet: &Harness, arguments: &[&str]) -> Result<Vec<String>> {
+    let kubeconfig = fleet.host().kubeconfig().display().to_string();
+    let printed = armadex::run(&[arguments, &["--kubeconfig", &kubeconfig]].concat()).await?;
+    Ok(printed.lines().map(str::to_owned).collect())
+}
+
+async fn install(fleet: &Harness, more: &[&str]) -> Result<Vec<String>> {
+    let user = format!("user:{USER}");
+    let usual = [
+        "install",
+        "--namespace",
+        NAMESPACE,
+        "--subject",
+        &user,
+        "--policies",
+        "karmada",
+    ];
+    run(fleet, &[&usual, more].concat()).await
+}
+
+/// What is said of one that fails.
+async fn refused(installed: impl Future<Output = Result<Vec<String>>>) -> Result<String> {
+    match installed.await {
+        Ok(lines) => anyhow::bail!("nothing was wrong: {lines:#?}"),
+        Err(error) => Ok(error.to_string()),
+    }
+}
+
+fn all_are(lines: &[String], verb: &str) -> Result<()> {
+    let word = |line: &String| line.split(' ').nth(1).map(str::to_owned);
+    let others = lines
+        .iter()
+        .filter(|line| word(line).as_deref() != Some(verb));
+    let others: Vec<_> = others.collect();
+    ensure!(
+        !lines.is_empty() && others.is_empty(),
+        "not {verb}: {others:#?}"
+    );
+    Ok(())
+}
+
+async fn is_there(fleet: &Harness, what: &[&str]) -> Result<bool> {
+    let get = [&["get", "--ignore-not-found", "--output", "name"], what].concat();
+    Ok(!fleet.kubectl("host").run(&get).await?.trim().is_empty())
+}
+
+async fn a_dry_run_leaves_nothing_behind(fleet: &Harness) -> Result<()> {
+    let lines = install(fleet, &["--dry-run"]).await?;
+    let dry = lines.iter().filter(|line| line.ends_with(" (dry run)"));
+    ensure!(dry.count() == lines.len(), "{lines:#?}");
+    let is_made = |line: &&String| line.contains(" created");
+    // A namespace of the platform's may be there.
+    let made = lines.iter().filter(is_made).count();
+    ensure!(made + 1 >= lines.len(), "{lines:#?}");
+    ensure!(
+        !is_there(fleet, &["crd", DEFINITION]).await?,
+        "it was a dry run"
+    );
+    ensure!(
+        !is_there(fleet, &["namespace", NAMESPACE]).await?,
+        "it was a dry run"
+    );
+    Ok(())
+}
+
+/// As one of Clusterpedia: the same names, and less in it.
+async fn a_definition_of_somebody_else_is_taken_over(fleet: &Harness) -> Result<()> {
+    let text = armadex::run(&["crds"]).await?;
+    let text = text.trim_start_matches("---\n");
+    let definitions = deploy::objects(text)?;
+    let definition = definitions
+        .into_iter()
+        .find(|object| object["metadata"]["name"] == DEFINITION);
+    let mut definition = definition.context("there is one")?;
+    definition["spec"]["versions"][0]["additionalPrinterColumns"] = json!([]);
+    let host = fleet.kubectl("host");
+    host.apply(&definition.to_string()).await?;
+    let lines = install(fleet, &[]).await?;
+    let configured =
+        format!("customresourcedefinition.apiextensions.k8s.io/{DEFINITION} configured");
+    ensure!(lines.contains(&configured), "{lines:#?}");
+    ensure!(
+        lines.last() == Some(&format!("{POLICY} created")),
+        "{lines:#?}"
+    );
+    all_are(&install(fleet, &[]).await?, "unchanged")
+}
+
+async fn the_user_that_is_named_has_the_rights(fleet: &Harness) -> Result<()> {
+    let host = fleet.kubectl("host");
+    for (question, answer) in [
+        (
+            &["patch", "pediaclusters.cluster.clusterpedia.io"][..],
+            "yes",
+        ),
+        (&["list", "secrets", "--namespace", NAMESPACE], "yes"),
+        (
+            &["list", "secrets", "--namespace", "karmada-cluster"],
+            "yes",
+        ),
+        (&["list", "secrets", "--namespace", "default"], "no"),
+        (
+            &["create", "clusterimportpolicies.policy.clusterpedia.io"],
+            "no",
+        ),
+    ] {
+        let ask = [&["auth", "can-i", "--as", USER], question].concat();
+        let said = String::from_utf8_lossy(&host.output(&ask).await?.stdout).into_owned();
+        ensure!(said.trim() == answer, "{question:?}: {said}");
+    }
+    let account = ["serviceaccount", "armadex", "--namespace", NAMESPACE];
+    ensure!(!is_there(fleet, &account).await?, "nobody needs it");
+    let label = [
+        "namespace",
+        "--selector",
+        "namespace.karmada.io/skip-auto-propagation=true",
+    ];
+    ensure!(
+        is_there(fleet, &label).await?,
+        "Karmada would make it in its members"
+    );
+    Ok(())
+}
+
+async fn a_changed_policy_stays_as_it_is(fleet: &Harness) -> Result<()> {
+    let host = fleet.kubectl("host");
+    let patch = |kind: &'static str, patch: String| {
+        let host = host.clone();
+        async move {
+            host.run(&["patch", POLICY, "--type", kind, "--patch", &patch])
+                .await
+        }
+    };
+    let change = json!({"spec": {"creationCondition": "true"}});
+    patch("merge", change.to_string()).await?;
+    let said = refused(install(fleet, &[])).await?;
+    ensure!(said.contains(".spec.creationCondition"), "{said}");
+    let lines = install(fleet, &["--edited-policies", "keep"]).await?;
+    ensure!(
+        lines.last() == Some(&format!("{POLICY} kept")),
+        "{lines:#?}"
+    );
+    let lines = install(fleet, &["--edited-policies", "replace"]).await?;
+    ensure!(
+        lines.last() == Some(&format!("{POLICY} configured")),
+        "{lines:#?}"
+    );
+    // Who takes a field away has none that could be in conflict.
+    let take_away = json!([{"op": "remove", "path": "/spec/templateEngine"}]);
+    patch("json", take_away.to_string()).await?;
+    let said = refused(install(fleet, &[])).await?;
+    ensure!(said.contains(".spec.templateEngine"), "{said}");
+    install(fleet, &["--edited-policies", "replace"]).await?;
+    all_are(&install(fleet, &[]).await?, "unchanged")?;
+    // One that was applied by other means is its owner's.
+    let mut theirs: Value = serde_saphyr::from_str(&deploy::policy()?)?;
+    theirs["spec"]["template"] = json!("mine");
+    let get = ["delete", POLICY];
+    host.run(&get).await?;
+    host.apply(&theirs.to_string()).await?;
+    let said = refused(install(fleet, &[])).await?;
+    ensure!(said.contains("set by kubectl-client-side-apply"), "{said}");
+    install(fleet, &["--edited-policies", "replace"])
+        .await
+        .map(drop)
+}
+
+/// The account of Armadex, for one.
+async fn who_may_not_install_is_told_so(fleet: &Harness) -> Result<()> {
+    run(fleet, &["install", "--only", "rights"]).await?;
+    account::use_one(&fleet.kubectl("host"), fleet.folder()).await?;
+    let kubeconfig = fleet.folder().account_kubeconfig(account::ACCOUNT);
+    let kubeconfig = kubeconfig.display().to_string();
+    let said = refused(async {
+        let printed = armadex::run(&["install", "--kubeconfig", &kubeconfig]).await?;
+        Ok(vec![printed])
+    });
+    let said = said.await?;
+    for words in [
+        "cannot get resource \"customresourcedefinitions\"",
+        "cannot get resource \"clusterroles\"",
+        "docs/permissions.md",
+    ] {
+        ensure!(said.contains(words), "{words:?} is not in {said}");
+    }
+    Ok(())
+}
+
+async fn what_was_installed_goes_and_the_rest_stays(fleet: &Harness) -> Result<()> {
+    const APISERVICE: [&str; 2] = ["apiservice", "v1beta1.clusterpedia.io"];
+    let host = fleet.kubectl("host");
+    let registration = deploy::registration("localhost", 1, "none")?;
+    let registration = registration.replace(deploy::NAMESPACE, NAMESPACE);
+    host.apply(&registration).await?;
+    for namespace in [NAMESPACE, deploy::NAMESPACE] {
+        let lines = run(fleet, &["uninstall", "--namespace", namespace]).await?;
+        all_are(&lines, "deleted")?;
+    }
+    ensure!(is_there(fleet, &APISERVICE).await?, "somebody else made it");
+    let file = fleet.folder().root().join("registration.yaml");
+    std::fs::write(&file, &registration)?;
+    host.run(&["delete", "apiservice", "v1beta1.clusterpedia.io"])
+        .await?;
+    let file = file.display().to_string();
+    let manager = "--field-manager=armadex-registration";
+    host.run(&[
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        manager,
+        "--filename",
+        &file,
+    ])
+    .await?;
+    let lines = run(fleet, &["uninstall", "--namespace", NAMESPACE]).await?;
+    let first = "apiservice.apiregistration.k8s.io/v1beta1.clusterpedia.io deleted";
+    ensure!(
+        lines.first().is_some_and(|line| line == first),
+        "{lines:#?}"
+    );
+    ensure!(!is_there(fleet, &APISERVICE).await?, "{lines:#?}");
+    let roles = [
+        "clusterroles,roles,clusterrolebindings,rolebindings",
+        "--all-namespaces",
+    ];
+    let get = [&["get", "--output", "name"], &roles[..]].concat();
+    let left = host.run(&get).await?;
+    ensure!(!left.contains("armadex"), "{left}");
+    ensure!(is_there(fleet, &[POLICY]).await? && is_there(fleet, &["namespace", NAMESPACE]).await?);
+    let lines = run(fleet, &["uninstall", "--policies", "karmada"]).await?;
+    ensure!(lines == [format!("{POLICY} deleted")], "{lines:#?}");
+    ensure!(!is_there(fleet, &[POLICY]).await? && is_there(fleet, &["crd", DEFINITION]).await?);
+    Ok(())
+}
