@@ -41,7 +41,7 @@ pub(crate) struct RegistrationFlags {
     #[arg(long, value_name = "HOST[:PORT]", conflicts_with = "register_service")]
     register: Option<Address>,
     /// The same where the control plane is the cluster that this API server runs in: by a Service in `--namespace` that is there already. Without a
-    /// port 443 is meant.
+    /// port 443 is meant. Of an APIService that somebody else has made for this Service, as helm does, the `caBundle` alone is kept.
     #[arg(long, value_name = "SERVICE[:PORT]")]
     register_service: Option<Address>,
     /// The CAs by which the control plane verifies a certificate in files, PEM; read again when it changes. Without it somebody else writes the `caBundle`

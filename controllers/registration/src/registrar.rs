@@ -1,13 +1,17 @@
 //! Keeps the APIService, and the Service that it names, as the control plane needs them to send requests here.
 
+use std::fmt::Debug;
+
 use armadex_control_plane::{NOT_THERE_YET, Objects, Trouble, TroubleKind};
-use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::{
     APIService, APIServiceSpec, ServiceReference,
 };
+use k8s_openapi::{ByteString, Resource};
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use kube::{Client, ResourceExt};
+use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -63,7 +67,8 @@ pub enum Standing {
 
 /// Keeps it until cancelled, and says how it is.
 ///
-/// An APIService that somebody else has registered for another Service, Clusterpedia for example, is left alone: to take over is whose who deletes it.
+/// An APIService that somebody else has registered for another Service, Clusterpedia for example, is left alone: to take over is whose who deletes it. One that
+/// somebody else has made for a Service of theirs, as helm does, stays theirs but for whom to trust: of fields that two say, helm refuses to change any.
 pub async fn register(
     client: Client,
     mut terms: RegistrationTerms,
@@ -151,22 +156,28 @@ impl Registrar {
     /// Looks at both, and makes them what they should be. Whether they were.
     async fn look(&self, ca: Option<&str>) -> Result<bool, Trouble> {
         let found = self.api_services.get_opt(API_SERVICE).await?;
-        if let Some(found) = &found
-            && !owns(&found.metadata, "/f:spec/f:service/f:name")
-            && let Some(other) = self.other(found)
-        {
+        let theirs = |found: &&APIService| !owns(&found.metadata, "/f:spec/f:service/f:name");
+        let theirs = found.as_ref().filter(theirs);
+        if let Some(other) = theirs.and_then(|theirs| self.other(theirs)) {
             return Err(taken(&other));
+        }
+        if let (Reached::Service, Some(theirs)) = (&self.reached, theirs) {
+            let applied = self.apply(trusting(theirs, ca)).await?;
+            return Ok(theirs.spec == applied.spec);
         }
         let service_was_right = match &self.reached {
             Reached::Host(host) => self.keep_service(host).await?,
             Reached::Service => true,
         };
-        let params = PatchParams::apply(FIELD_MANAGER).force();
         let version = found.as_ref().and_then(ResourceExt::resource_version);
-        let wanted = Patch::Apply(self.api_service(version, ca));
-        let applied = self.api_services.patch(API_SERVICE, &params, &wanted);
-        let applied = applied.await?;
+        let applied = self.apply(self.api_service(version, ca)).await?;
         Ok(service_was_right && found.is_some_and(|found| found.spec == applied.spec))
+    }
+
+    async fn apply(&self, wanted: impl Serialize + Debug) -> Result<APIService, Trouble> {
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        let wanted = Patch::Apply(wanted);
+        self.api_services.patch(API_SERVICE, &params, &wanted).await
     }
 
     /// The Service that an APIService names, if it is another one.
@@ -241,6 +252,17 @@ impl Registrar {
     }
 }
 
+/// Whom to trust, and nothing else of an APIService that was read.
+fn trusting(found: &APIService, ca: Option<&str>) -> Value {
+    let trust = ca.map(|pem| json!({"caBundle": ByteString(pem.as_bytes().to_vec()), "insecureSkipTLSVerify": false}));
+    json!({
+        "apiVersion": APIService::API_VERSION,
+        "kind": APIService::KIND,
+        "metadata": {"name": API_SERVICE, "resourceVersion": found.resource_version()},
+        "spec": trust.unwrap_or_else(|| json!({})),
+    })
+}
+
 /// Of the version that was read, or of one that is not there yet: what somebody else does meanwhile is looked at first.
 fn metadata(name: &str, version: Option<String>) -> ObjectMeta {
     let label = |key: &str, value: &str| (format!("app.kubernetes.io/{key}"), value.to_owned());
@@ -277,7 +299,6 @@ mod tests {
     use std::time::Duration;
 
     use armadex_control_plane::testing::{Host, ServedType};
-    use serde_json::{Value, json};
     use tokio::time::timeout;
 
     use super::*;
@@ -378,6 +399,34 @@ mod tests {
             begun.elapsed()
         );
         assert_eq!(host.get(SERVICE), None, "it is somebody else's");
+    }
+
+    /// As a chart that is upgraded: helm refuses to change a field that this process says, too.
+    #[tokio::test(start_paused = true)]
+    async fn what_somebody_else_made_for_a_service_of_theirs_is_told_whom_to_trust_and_nothing_else()
+     {
+        let host = host();
+        let theirs = |port: u16| {
+            json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "Helm"}},
+                "spec": {"group": "clusterpedia.io", "version": "v1beta1", "groupPriorityMinimum": 1000,
+                "versionPriority": 100,
+                "service": {"namespace": "own", "name": "armadex-apiserver", "port": port}}})
+        };
+        host.put(PATH, theirs(443));
+        let running = run(&host, Reached::Service);
+        until(&host, |host| bundle(host) == "Zmlyc3Q=").await;
+        let mut upgraded = host.get(PATH).expect("an APIService");
+        assert_eq!(
+            upgraded["metadata"]["labels"],
+            theirs(443)["metadata"]["labels"]
+        );
+        assert_eq!(upgraded["spec"]["service"], theirs(443)["spec"]["service"]);
+        upgraded["spec"]["service"]["port"] = json!(6443);
+        host.put(PATH, upgraded);
+        running.trusted.send_replace(Some("second".to_owned()));
+        until(&host, |host| bundle(host) == "c2Vjb25k").await;
+        let after = host.get(PATH).expect("an APIService");
+        assert_eq!(after["spec"]["service"], theirs(6443)["spec"]["service"]);
     }
 
     #[tokio::test(start_paused = true)]
