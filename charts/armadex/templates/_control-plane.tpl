@@ -1,0 +1,157 @@
+{{/*
+What lies on the control plane where that is this cluster. Rules are those of deploy/rbac in the sources, copied to files/ by `make gen`; here they get the
+namespace and the accounts of this release. To another control plane the Job of install.yaml brings the same.
+*/}}
+
+{{/* Names of the policies whose rights are needed, as JSON. */}}
+{{- define "armadex.policyRights" -}}
+{{- concat (include "armadex.policies" . | fromJsonArray) .Values.policyRights | uniq | toJson -}}
+{{- end -}}
+
+{{/* Names of the enabled policies, as JSON. */}}
+{{- define "armadex.policies" -}}
+{{- $enabled := list -}}
+{{- range $name, $policy := .Values.policies -}}
+{{- if $policy.enabled -}}
+{{- $enabled = append $enabled $name -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $enabled -}}
+{{- end -}}
+
+{{/* Which parts have a role of ours; that of a policy's file is of the controllers, but for credentials, which the synchro reads too. */}}
+{{- define "armadex.partsOfRole" -}}
+{{- $parts := get (dict
+  "armadex-control-plane" "apiserver synchro controllers"
+  "armadex-apiserver" "apiserver"
+  "armadex-registration" "apiserver"
+  "armadex-synchro" "synchro"
+  "armadex-lease" "synchro controllers"
+  "armadex-events" "synchro controllers"
+  "armadex-credentials" "synchro controllers"
+  "armadex-controllers" "controllers"
+) .role -}}
+{{- if $parts -}}
+{{- $parts -}}
+{{- else if .isPolicy -}}
+controllers
+{{- else -}}
+{{- fail (printf "files/rbac has the role %s, and templates/_control-plane.tpl does not say which parts have it" .role) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The subjects of a role: (dict "root" $ "role" NAME "isPolicy" BOOL). */}}
+{{- define "armadex.subjects" -}}
+{{- $root := .root -}}
+{{- $has := include "armadex.partsOfRole" . | splitList " " -}}
+{{- range include "armadex.parts" .root | splitList " " }}
+{{- if or (eq . "all") (has . $has) }}
+- kind: ServiceAccount
+  name: {{ include "armadex.account" (dict "root" $root "part" .) }}
+  namespace: {{ include "armadex.controlPlaneNamespace" $root }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The namespaces of members' Secrets, as JSON: our own, those of enabled policies, further ones. */}}
+{{- define "armadex.credentialNamespaces" -}}
+{{- $namespaces := list (include "armadex.controlPlaneNamespace" .) -}}
+{{- range include "armadex.sources" . | fromJsonArray -}}
+{{- if and .isPolicy (eq .object.kind "Role") (eq .object.metadata.name "armadex-credentials") -}}
+{{- $namespaces = append $namespaces .object.metadata.namespace -}}
+{{- end -}}
+{{- end -}}
+{{- concat $namespaces .Values.controlPlane.credentialNamespaces | uniq | toJson -}}
+{{- end -}}
+
+{{/* An object of the sources with the release's namespace, accounts and labels: (dict "root" $ "object" OBJECT "isPolicy" BOOL). */}}
+{{- define "armadex.placed" -}}
+{{- $object := deepCopy .object -}}
+{{- $metadata := $object.metadata -}}
+{{- if eq (default "" $metadata.namespace) "clusterpedia-system" -}}
+{{- $_ := set $metadata "namespace" (include "armadex.controlPlaneNamespace" .root) -}}
+{{- end -}}
+{{- if $object.roleRef -}}
+{{- $_ := set $object "subjects" (include "armadex.subjects" (dict "root" .root "role" $metadata.name "isPolicy" .isPolicy) | fromYamlArray) -}}
+{{- end -}}
+{{- if and $object.rules (eq $metadata.name "armadex-registration") -}}
+{{- $_ := set $object "rules" (include "armadex.registrationRules" $object.rules | fromYamlArray) -}}
+{{- end -}}
+{{- $_ := set $metadata "labels" (merge (dict) (default (dict) $metadata.labels) (include "armadex.labels" .root | fromYaml)) -}}
+{{- with .root.Values.commonAnnotations -}}
+{{- $_ := set $metadata "annotations" (merge (dict) (default (dict) $metadata.annotations) .) -}}
+{{- end -}}
+{{- toYaml $object -}}
+{{- end -}}
+
+{{/* Without what helm makes here: when it has deleted that, a pod that is about to go must not make it anew. */}}
+{{- define "armadex.registrationRules" -}}
+{{- range . }}
+{{- if not (has "services" .resources) }}
+{{- $verbs := ternary (without .verbs "create") .verbs (has "apiservices" .resources) }}
+- {{ toYaml (merge (dict "verbs" $verbs) .) | nindent 2 | trim }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Namespaces that are Armadex's own beside that of the release; those that are a platform's are there already. They stay when the release goes. */}}
+{{- define "armadex.namespaces" -}}
+{{- range include "armadex.sources" . | fromJsonArray }}
+{{- if and (eq .object.kind "Namespace") (hasPrefix "armadex-" .object.metadata.name) }}
+{{- $_ := set .object.metadata "annotations" (dict "helm.sh/resource-policy" "keep") }}
+---
+{{ include "armadex.placed" (dict "root" $ "object" .object "isPolicy" .isPolicy) }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Roles and bindings. */}}
+{{- define "armadex.rights" -}}
+{{- range include "armadex.sources" . | fromJsonArray }}
+{{- if has .object.kind (list "Role" "ClusterRole" "RoleBinding" "ClusterRoleBinding") }}
+---
+{{ include "armadex.placed" (dict "root" $ "object" .object "isPolicy" .isPolicy) }}
+{{- end }}
+{{- end }}
+{{- range $namespace := .Values.controlPlane.credentialNamespaces }}
+{{- range include "armadex.sources" $ | fromJsonArray }}
+{{- if and (not .isPolicy) (eq .object.metadata.name "armadex-credentials") }}
+{{- $_ := set .object.metadata "namespace" $namespace }}
+---
+{{ include "armadex.placed" (dict "root" $ "object" .object "isPolicy" false) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The CRDs. */}}
+{{- define "armadex.crds" -}}
+{{- range $path, $_ := .Files.Glob "files/crds/*.yaml" }}
+{{- $crd := $.Files.Get $path | fromYaml }}
+{{- $_ := set $crd.metadata "labels" (include "armadex.labels" $ | fromYaml) }}
+{{- $annotations := merge (dict) $.Values.commonAnnotations }}
+{{- if $.Values.crds.keep }}
+{{- $_ := set $annotations "helm.sh/resource-policy" "keep" }}
+{{- end }}
+{{- if $annotations }}
+{{- $_ := set $crd.metadata "annotations" $annotations }}
+{{- end }}
+---
+{{ toYaml $crd }}
+{{- end }}
+{{- end -}}
+
+{{/* The objects of files/rbac that count, as JSON: (object, isPolicy) of our own files, and of the file of each enabled policy. */}}
+{{- define "armadex.sources" -}}
+{{- $sources := list -}}
+{{- $ours := list "armadex" "registration" -}}
+{{- range $name := concat $ours (include "armadex.policyRights" . | fromJsonArray) -}}
+{{- range regexSplit "\n---\n" ($.Files.Get (printf "files/rbac/%s.yaml" $name)) -1 -}}
+{{- $object := fromYaml . -}}
+{{- if $object.kind -}}
+{{- $sources = append $sources (dict "object" $object "isPolicy" (not (has $name $ours))) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $sources -}}
+{{- end -}}

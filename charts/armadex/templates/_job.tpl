@@ -1,0 +1,127 @@
+{{/* What `armadex install` and `armadex uninstall` are always told: (dict "root" $ "command" NAME). */}}
+{{- define "armadex.installArgs" -}}
+{{- $administrator := include "armadex.administrator" .root | fromJson -}}
+- {{ .command }}
+- --log-format={{ .root.Values.log.format }}
+{{- if include "armadex.elsewhere" .root }}
+- --kubeconfig=/etc/armadex/control-plane/{{ $administrator.key }}
+{{- with $administrator.context }}
+- --context={{ . }}
+{{- end }}
+{{- end }}
+- --namespace={{ include "armadex.controlPlaneNamespace" .root }}
+- --timeout={{ sub .root.Values.install.deadlineSeconds 20 }}
+{{- end -}}
+
+{{/* The kubeconfig by which Jobs reach a control plane elsewhere, as JSON. */}}
+{{- define "armadex.administrator" -}}
+{{- if .Values.install.kubeconfig.secretName -}}
+{{- toJson .Values.install.kubeconfig -}}
+{{- else -}}
+{{- toJson .Values.controlPlane.kubeconfig -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The pod of a Job: (dict "root" $ "account" NAME "component" NAME "args" YAML "mounts" LIST). With "token" it may ask the apiserver of this cluster. */}}
+{{- define "armadex.jobPod" -}}
+metadata:
+  labels:
+    {{- include "armadex.podLabels" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .component }}
+  {{- with merge (dict) .root.Values.podAnnotations .root.Values.commonAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  restartPolicy: Never
+  {{- with .account }}
+  serviceAccountName: {{ . }}
+  {{- end }}
+  automountServiceAccountToken: {{ default false .token }}
+  {{- include "armadex.podCommon" .root | trim | nindent 2 }}
+  volumes:
+    {{- include "armadex.volumes" . | nindent 4 }}
+  containers:
+    - {{- include "armadex.container" (merge (dict "env" (include "armadex.env" (dict "root" .root) | trim) "resources" .root.Values.install.resources) .) | nindent 6 }}
+{{- end -}}
+
+{{/* Where it is mounted, as JSON: a list of one, or of none. */}}
+{{- define "armadex.administratorMounts" -}}
+{{- $mounts := list -}}
+{{- if include "armadex.elsewhere" . -}}
+{{- $secret := (include "armadex.administrator" . | fromJson).secretName -}}
+{{- $mounts = append $mounts (include "armadex.secretMount" (list "control-plane" $secret) | fromJson) -}}
+{{- end -}}
+{{- toJson $mounts -}}
+{{- end -}}
+
+{{/* A Job that helm runs: (dict "root" $ "name" NAME "component" NAME "events" EVENTS "deadline" SECONDS "pod" POD). */}}
+{{- define "armadex.hookJob" -}}
+apiVersion: batch/v1
+kind: Job
+metadata:
+  {{- include "armadex.metadata" (dict "root" .root "name" .name "component" .component "annotations" (include "armadex.hook" (dict "events" .events "weight" 0) | fromYaml)) | nindent 2 }}
+spec:
+  backoffLimit: 4
+  activeDeadlineSeconds: {{ int64 .deadline }}
+  template:
+    {{- .pod | nindent 4 }}
+{{- end -}}
+
+{{/* Annotations of what is there for one Job of helm and goes when it succeeded: (dict "events" EVENTS "weight" NUMBER). */}}
+{{- define "armadex.hook" -}}
+helm.sh/hook: {{ .events }}
+helm.sh/hook-weight: {{ .weight | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
+
+{{/*
+A Job that helm runs with `armadex install` or `uninstall`, and its account: (dict "root" $ "name" NAME "events" EVENTS "args" YAML "verbs" LIST). In this cluster it may do this to the
+enabled policies, and nothing else.
+*/}}
+{{- define "armadex.installJob" -}}
+{{- $root := .root -}}
+{{- $name := printf "%s-%s" (include "armadex.fullname" .root) .name -}}
+{{- $annotations := include "armadex.hook" (dict "events" .events "weight" -5) | fromYaml -}}
+{{- $metadata := dict "root" .root "name" $name "component" .name "annotations" $annotations -}}
+{{- $isHere := not (include "armadex.elsewhere" .root) -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  {{- include "armadex.metadata" $metadata | nindent 2 }}
+automountServiceAccountToken: false
+{{- if $isHere }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  {{- include "armadex.metadata" (merge (dict "isGlobal" true) $metadata) | nindent 2 }}
+rules:
+  {{- if has "create" .verbs }}
+  - apiGroups: ["policy.clusterpedia.io"]
+    resources: ["clusterimportpolicies"]
+    verbs: ["create"]
+  {{- end }}
+  - apiGroups: ["policy.clusterpedia.io"]
+    resources: ["clusterimportpolicies"]
+    resourceNames: {{ include "armadex.policies" $root }}
+    verbs: {{ without .verbs "create" | toJson }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  {{- include "armadex.metadata" (merge (dict "isGlobal" true) $metadata) | nindent 2 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ $name }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ $name }}
+    namespace: {{ .root.Release.Namespace }}
+{{- end }}
+---
+{{ $mounts := include "armadex.administratorMounts" .root | fromJsonArray -}}
+{{- $pod := include "armadex.jobPod" (dict "root" .root "account" $name "component" .name "args" .args "mounts" $mounts "token" $isHere) -}}
+{{ include "armadex.hookJob" (dict "root" .root "name" $name "component" .name "events" .events "deadline" .root.Values.install.deadlineSeconds "pod" $pod) }}
+{{- end -}}
