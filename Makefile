@@ -99,9 +99,10 @@ commits: prerequisites
 # Regenerates what is generated; commit the result.
 gen:
 	cargo run --quiet --locked --package armadex-crds --example generate
+	cargo run --quiet --locked --package armadex-e2e --example chart
 
 gen-current: gen
-	@git diff --exit-code --stat -- 'crds/*.yaml' || { echo 'generated files are not current: commit what make gen made' >&2; exit 1; }
+	@git diff --exit-code --stat -- 'crds/*.yaml' charts/armadex/files charts/armadex/README.md && [ -z "$$(git ls-files --others charts/armadex/files)" ] || { echo 'generated files are not current: commit what make gen made' >&2; exit 1; }
 
 # Dependencies: licences, bans, sources, advisories, and none that is not used. Both tools are installed once, into ~/.cargo/bin.
 CARGO_DENY := 0.20.2

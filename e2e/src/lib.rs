@@ -8,6 +8,7 @@ mod apiserver;
 pub mod armadex;
 pub mod attached;
 pub mod bodies;
+pub mod chart;
 pub mod churn;
 pub mod cluster;
 pub mod control_plane;
