@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use armadex_e2e::progress::result;
+use armadex_e2e::tools::helm;
 use armadex_e2e::{Folder, Harness, Tools, install_crypto};
 use clap::{Parser, Subcommand};
 
@@ -94,6 +95,7 @@ fn tools() -> Result<()> {
         tools.kube_apiserver,
         tools.kube_controller_manager,
         tools.kubectl,
+        helm()?,
     ] {
         result(path.display());
     }

@@ -41,6 +41,11 @@ impl Tools {
     }
 }
 
+/// helm, found or built as the others: no fleet needs it.
+pub fn helm() -> Result<PathBuf> {
+    Ok(directory(&Module::helm())?.join("helm"))
+}
+
 /// The programs called `names`, if one of the places holds them all.
 #[must_use]
 pub fn find_together(names: &[&str]) -> Option<PathBuf> {

@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn programs_are_named_as_go_names_them() {
-        for module in [Module::etcd(), Module::kubernetes()] {
+        for module in [Module::etcd(), Module::kubernetes(), Module::helm()] {
             for package in packages(&module) {
                 let last = package.rsplit('/').find(|part| !is_major(part)).unwrap();
                 assert!(!last.is_empty(), "{package}");

@@ -25,8 +25,19 @@ pub(super) struct Module {
     pub(super) oldest: Version,
     /// All its programs.
     pub(super) programs: &'static [Program],
-    /// Packages whose variables tell a Kubernetes program its version.
-    stamped: &'static [&'static str],
+    /// What the version is told to.
+    stamp: Stamp,
+}
+
+/// How a program that was built from a module is told its version, without which it says v0.0.0, or half of it.
+#[derive(Debug, Clone, Copy)]
+enum Stamp {
+    /// It knows.
+    None,
+    /// By a variable.
+    Variable(&'static str),
+    /// By the variables of these packages, as Kubernetes' programs are.
+    Kubernetes(&'static [&'static str]),
 }
 
 const ETCD: [Program; 1] = [Program {
@@ -53,7 +64,28 @@ const KUBERNETES: [Program; 3] = [
     },
 ];
 
+const HELM: [Program; 1] = [Program {
+    name: "helm",
+    package: "helm.sh/helm/v4/cmd/helm",
+    version: &["version", "--template", "{{.Version}}"],
+}];
+
 impl Module {
+    /// helm. 3.14 is the first that the chart is said to work with.
+    pub(super) fn helm() -> Self {
+        Self {
+            name: "helm",
+            version: pinned(include_str!("../../tools/helm/go.mod"), "helm.sh/helm/v4"),
+            oldest: Version {
+                major: 3,
+                minor: 14,
+                patch: 0,
+            },
+            programs: &HELM,
+            stamp: Stamp::Variable("helm.sh/helm/v4/internal/version.version"),
+        }
+    }
+
     /// etcd.
     pub(super) fn etcd() -> Self {
         Self {
@@ -68,7 +100,7 @@ impl Module {
                 patch: 0,
             },
             programs: &ETCD,
-            stamped: &[],
+            stamp: Stamp::None,
         }
     }
 
@@ -86,10 +118,10 @@ impl Module {
                 patch: 0,
             },
             programs: &KUBERNETES,
-            stamped: &[
+            stamp: Stamp::Kubernetes(&[
                 "k8s.io/component-base/version",
                 "k8s.io/client-go/pkg/version",
-            ],
+            ]),
         }
     }
 
@@ -100,16 +132,22 @@ impl Module {
             .join(self.name)
     }
 
-    /// Linker flags: no symbol tables, and the version, without which the programs say v0.0.0.
+    /// Linker flags: no symbol tables, and the version.
     pub(super) fn linker_flags(&self) -> String {
         let Version { major, minor, .. } = self.version;
         let mut flags = vec!["-s -w".to_owned()];
-        for package in self.stamped {
-            flags.push(format!("-X {package}.gitVersion=v{}", self.version));
-            flags.push(format!(
-                "-X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
-            ));
-            flags.push(format!("-X {package}.gitTreeState=archive"));
+        match self.stamp {
+            Stamp::None => {}
+            Stamp::Variable(name) => flags.push(format!("-X {name}=v{}", self.version)),
+            Stamp::Kubernetes(packages) => {
+                for package in packages {
+                    flags.push(format!("-X {package}.gitVersion=v{}", self.version));
+                    flags.push(format!(
+                        "-X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
+                    ));
+                    flags.push(format!("-X {package}.gitTreeState=archive"));
+                }
+            }
         }
         flags.join(" ")
     }
@@ -169,6 +207,7 @@ mod tests {
         let check =
             |text, expected: &str| assert_eq!(Version::find(text).unwrap().to_string(), expected);
         check("etcd Version: 3.7.3\nGit SHA: Not provided", "3.7.3");
+        check("v4.3.1", "4.3.1");
         check("Kubernetes v1.36.3", "1.36.3");
         check(
             "Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0",
@@ -179,15 +218,17 @@ mod tests {
 
     #[test]
     fn the_programs_are_stamped_with_the_pinned_version() {
-        let module = Module::kubernetes();
-        assert!(module.version >= module.oldest);
-        let flags = module.linker_flags();
-        assert!(
-            flags.contains(&format!(
-                "k8s.io/client-go/pkg/version.gitVersion=v{}",
-                module.version
-            )),
-            "{flags}"
-        );
+        for (module, variable) in [
+            (
+                Module::kubernetes(),
+                "k8s.io/client-go/pkg/version.gitVersion",
+            ),
+            (Module::helm(), "helm.sh/helm/v4/internal/version.version"),
+        ] {
+            assert!(module.version >= module.oldest);
+            let flags = module.linker_flags();
+            let stamp = format!("-X {variable}=v{}", module.version);
+            assert!(flags.contains(&stamp), "{flags}");
+        }
     }
 }

@@ -1,0 +1,103 @@
+//! The chart: that it is current, that each of its values is described, held to a schema and tried, what it makes of the values in its folder `ci`, that an
+//! apiserver takes it, and that what it starts gets on with it.
+
+#![allow(clippy::unwrap_used)]
+
+mod apiserver;
+mod helm;
+mod monitoring;
+mod parts;
+mod refused;
+mod release;
+mod rights;
+mod values;
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use armadex_e2e::{chart, deploy};
+
+use helm::{Helm, named};
+
+#[test]
+fn what_is_generated_is_current() {
+    for (path, text) in chart::generated().unwrap() {
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(committed == text, "{}: run make gen", path.display());
+    }
+    assert_eq!(chart::stale().unwrap(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn each_policy_of_the_sources_is_one_of_the_chart() {
+    let entries = std::fs::read_dir(deploy::folder().join("policies")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned));
+    let files: BTreeSet<String> = names.collect();
+    let told = chart::values().unwrap().into_iter();
+    let told = told.filter_map(|told| {
+        let name = told.name.strip_prefix("policies.")?;
+        Some(name.strip_suffix(".enabled")?.to_owned())
+    });
+    assert_eq!(
+        told.collect::<BTreeSet<String>>(),
+        files,
+        "values.yaml, its schema, and a file of ci"
+    );
+}
+
+#[test]
+fn the_chart_is_of_the_version_of_the_program() {
+    let text = std::fs::read_to_string(chart::folder().join("Chart.yaml")).unwrap();
+    let chart: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+    for field in ["version", "appVersion"] {
+        assert_eq!(chart[field], env!("CARGO_PKG_VERSION"), "{field}");
+    }
+}
+
+#[test]
+fn helm_finds_nothing_to_say_of_any_values() -> Result<()> {
+    let helm = Helm::ensure()?;
+    for values in helm::all_values()? {
+        helm.run(&["lint", "--strict", "--values"], &values)?;
+        let made = helm.render(&values, &[])?;
+        let kinds = |kind: &str| made.iter().filter(|object| object["kind"] == kind).count();
+        let workloads = kinds("Deployment") + kinds("StatefulSet");
+        assert!(workloads > 0, "{}: no workload", values.display());
+        for object in &made {
+            let labels = &object["metadata"]["labels"];
+            assert_eq!(
+                labels["app.kubernetes.io/instance"],
+                helm::RELEASE,
+                "{}",
+                named(object)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Who installs it sees these words, whatever the values are.
+#[test]
+fn the_notes_name_the_next_commands_and_what_to_be_warned_of() -> Result<()> {
+    let helm = Helm::ensure()?;
+    let notes = |name: &str| helm.notes(&helm::values_named(name));
+    for values in ["default", "karmada", "parts", "as-given", "try"] {
+        let notes = notes(values)?;
+        for command in [
+            "apiservice v1beta1.clusterpedia.io",
+            "create clusterrole searcher",
+            "get pods -A",
+        ] {
+            assert!(notes.contains(command), "{values}: {command}: {notes}");
+        }
+    }
+    let has = |name: &str, words: &str| notes(name).map(|notes| notes.contains(words));
+    assert!(has("try", "store.sqlite.emptyDir")? && has("try", "as the administrator")?);
+    assert!(!has("karmada", "WARNING")? && !has("default", "WARNING")?);
+    assert!(has("as-given", "install.enabled is false")?);
+    assert!(has("here", "crds.keep is false")?);
+    assert!(has("default", "No policy brings clusters in yet")? && !has("karmada", "No policy")?);
+    assert!(!has("parts", "Before you uninstall")?);
+    Ok(())
+}

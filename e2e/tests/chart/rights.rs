@@ -1,0 +1,149 @@
+//! What the chart grants where the control plane is its own cluster is what deploy/rbac grants, to the parts that have it there. To another one `armadex install` brings
+//! the same.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use armadex_e2e::rights::{self, Right};
+use armadex_e2e::{account, deploy};
+use serde_json::Value;
+
+use crate::helm::{self, Helm};
+
+/// What helm makes itself, and deletes: a pod that is about to go must not make it anew.
+const HELMS: [&str; 4] = [
+    "armadex-registration: create apiservices.apiregistration.k8s.io/v1beta1.clusterpedia.io",
+    "armadex-registration: create services/armadex-apiserver in clusterpedia-system",
+    "armadex-registration: get services/armadex-apiserver in clusterpedia-system",
+    "armadex-registration: patch services/armadex-apiserver in clusterpedia-system",
+];
+
+/// All rights but those of Jobs.
+fn granted(objects: &[Value]) -> Result<BTreeSet<Right>> {
+    let texts: Vec<String> = objects.iter().map(Value::to_string).collect();
+    let mut all = rights::parse(&texts.join("\n---\n"))?;
+    let jobs = ["-install", "-off-board"];
+    all.retain(|right| !jobs.iter().any(|job| right.role.ends_with(job)));
+    Ok(all)
+}
+
+/// As a release in the namespace of the manifests.
+fn made(values: &str, flags: &[&str]) -> Result<Vec<Value>> {
+    let flags = [&["--namespace", deploy::NAMESPACE], flags].concat();
+    Helm::ensure()?.render(&helm::values_named(values), &flags)
+}
+
+#[test]
+fn the_rights_are_those_of_the_manifests_but_for_what_helm_makes() -> Result<()> {
+    let shipped = rights::parse(&deploy::rights()?)?;
+    for flag in ["policies.karmada.enabled=true", "policyRights={karmada}"] {
+        let granted = granted(&made("default", &["--set", flag])?)?;
+        let more: Vec<_> = granted.difference(&shipped).map(Right::to_string).collect();
+        let less: Vec<_> = shipped.difference(&granted).map(Right::to_string).collect();
+        assert!(more.is_empty(), "{more:?}");
+        assert_eq!(less, HELMS);
+    }
+    Ok(())
+}
+
+/// Of a role that is bound in one namespace at a time there is one in each that is named.
+#[test]
+fn other_platforms_have_their_rights_and_namespaces_that_are_named_those_of_credentials()
+-> Result<()> {
+    let karmada = ["armadex-karmada", "karmada-cluster"];
+    let is_karmadas = |right: &Right| right.role == karmada[0] || right.namespace == karmada[1];
+    let is_helms = |right: &Right| HELMS.contains(&right.to_string().as_str());
+    let mut shipped = rights::parse(&deploy::rights()?)?;
+    shipped.extend(rights::parse(&deploy::rights_of_others()?)?);
+    shipped.retain(|right| !is_karmadas(right) && !is_helms(right));
+    let mut expected = BTreeSet::new();
+    for mut right in shipped {
+        if right.role == "armadex-credentials" && right.namespace.is_empty() {
+            right.namespace = "team-a".to_owned();
+        }
+        expected.insert(right);
+    }
+    assert_eq!(granted(&made("platforms", &[])?)?, expected);
+    Ok(())
+}
+
+#[test]
+fn each_part_has_the_roles_that_it_has_where_parts_run_apart() -> Result<()> {
+    let made = made("here", &[])?;
+    let bindings = made.iter().filter(|object| object["roleRef"].is_object());
+    let mut seen = 0;
+    for binding in bindings {
+        let role = binding["roleRef"]["name"].as_str().unwrap();
+        if role.ends_with("-install") {
+            continue;
+        }
+        let subjects = binding["subjects"].as_array().unwrap();
+        for part in ["apiserver", "synchro", "controllers"] {
+            let account = format!("armadex-index-{part}");
+            let bound = subjects.iter().any(|subject| {
+                subject["name"] == account && subject["namespace"] == deploy::NAMESPACE
+            });
+            let has = account::has(&format!("armadex-{part}"), role);
+            assert_eq!(bound, has, "{part} {role}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 9, "{seen}");
+    Ok(())
+}
+
+/// Whoever is bound to a role that is not there, or has no account, is missed at run time alone.
+#[test]
+fn every_binding_is_of_a_role_and_of_accounts_that_are_made() -> Result<()> {
+    let helm = Helm::ensure()?;
+    for values in helm::all_values()? {
+        let objects = helm.render(&values, &[])?;
+        let is_there = |kind: &Value, name: &Value, namespace: &Value| {
+            objects.iter().any(|object| {
+                let metadata = &object["metadata"];
+                object["kind"] == *kind
+                    && metadata["name"] == *name
+                    && metadata["namespace"] == *namespace
+            })
+        };
+        let bindings = objects
+            .iter()
+            .filter(|object| object["roleRef"].is_object());
+        for binding in bindings {
+            let (role, metadata) = (&binding["roleRef"], &binding["metadata"]);
+            let namespace = match role["kind"].as_str() {
+                Some("Role") => &metadata["namespace"],
+                _ => &Value::Null,
+            };
+            assert!(
+                is_there(&role["kind"], &role["name"], namespace),
+                "{binding}"
+            );
+            let subjects = binding["subjects"].as_array().unwrap();
+            assert!(!subjects.is_empty(), "{binding}");
+            for subject in subjects {
+                assert!(
+                    is_there(&subject["kind"], &subject["name"], &subject["namespace"]),
+                    "{subject}"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A control plane elsewhere has nothing to do with this cluster's rights.
+#[test]
+fn with_a_control_plane_elsewhere_nothing_is_granted_here_and_no_pod_has_a_token() -> Result<()> {
+    for values in ["karmada", "parts", "try", "as-given"] {
+        let made = made(values, &[])?;
+        assert!(
+            !made.iter().any(|object| object["rules"].is_array()),
+            "{values}"
+        );
+        for (name, pod) in helm::pods(&made) {
+            assert_eq!(pod["spec"]["automountServiceAccountToken"], false, "{name}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Each value is described, held to a schema and tried.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use armadex_e2e::chart;
+use serde_json::Value;
+
+use crate::helm;
+
+fn read(name: &str) -> Value {
+    let text = std::fs::read_to_string(chart::folder().join(name)).unwrap();
+    serde_saphyr::from_str(&text).unwrap()
+}
+
+/// A part of the schema, where it refers to another one that one.
+fn resolved<'a>(schema: &'a Value, part: &'a Value) -> &'a Value {
+    let name = part["$ref"].as_str();
+    let name = name.and_then(|name| name.strip_prefix("#/definitions/"));
+    name.map_or(part, |name| &schema["definitions"][name])
+}
+
+/// What the schema says of a value, by its name with dots.
+fn of<'a>(schema: &'a Value, name: &str) -> Result<&'a Value> {
+    name.split('.').try_fold(schema, |part, key| {
+        let said = resolved(schema, part)["properties"].get(key);
+        said.with_context(|| format!("the schema does not know {key} of {name}"))
+    })
+}
+
+#[test]
+fn the_schema_knows_each_value_and_no_other() -> Result<()> {
+    let schema = read("values.schema.json");
+    let told: BTreeSet<String> = chart::values()?.into_iter().map(|told| told.name).collect();
+    for name in &told {
+        of(&schema, name)?;
+    }
+    let known = &mut BTreeSet::new();
+    leaves(&schema, &schema, "", &told, known);
+    // helm gives it to every part of a chart.
+    known.remove("global");
+    let untold: Vec<_> = known.difference(&told).collect();
+    assert!(untold.is_empty(), "values.yaml does not tell {untold:?}");
+    Ok(())
+}
+
+/// The names of all that the schema knows, down to what `values.yaml` tells as one value.
+fn leaves(
+    schema: &Value,
+    part: &Value,
+    name: &str,
+    told: &BTreeSet<String>,
+    all: &mut BTreeSet<String>,
+) {
+    let part = resolved(schema, part);
+    match part["properties"].as_object() {
+        Some(properties) if !told.contains(name) => {
+            assert_eq!(
+                part["additionalProperties"], false,
+                "{name} takes whatever is said"
+            );
+            for (key, part) in properties {
+                let name = format!("{name}.{key}");
+                leaves(schema, part, name.trim_start_matches('.'), told, all);
+            }
+        }
+        _ => {
+            all.insert(name.to_owned());
+        }
+    }
+}
+
+#[test]
+fn each_value_is_tried_by_a_file_of_values() -> Result<()> {
+    let files = helm::all_values()?;
+    let texts = files
+        .iter()
+        .map(std::fs::read_to_string)
+        .collect::<std::io::Result<Vec<_>>>()?;
+    let files = texts
+        .iter()
+        .map(|text| serde_saphyr::from_str::<Value>(text));
+    let files = files.collect::<Result<Vec<_>, _>>()?;
+    for told in chart::values()? {
+        let place = format!("/{}", told.name.replace('.', "/"));
+        let tried = files.iter().any(|file| file.pointer(&place).is_some());
+        assert!(tried, "no file of ci tries {}", told.name);
+    }
+    Ok(())
+}
