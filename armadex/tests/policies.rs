@@ -274,8 +274,9 @@ fn a_policy_that_is_not_valid_is_told_in_the_words_of_its_condition() {
             "{{source.metadata.name}}\"\n  - key",
             "{{.source.metadata.name}}\"\n  - key",
         ),
-        "Validated=False, UnsupportedTemplateEngine: references[].nameTemplate line 1, column 1: a path with a leading dot: that is \
-         Go template syntax, and Go templates are not served: use Handlebars",
+        "Validated=False, FailedParseLifecycleName: nameTemplate: line 1, column 9: source is no function that Go templates have: write \
+         .source\n  --> policy.yaml:21:26\n   |\n21 |   nameTemplate: \"fleet-{{source.metadata.name}}\"\n   \
+         |                          ^",
     );
     check(
         ("nameTemplate: \"fleet", "nameTemplat: \"fleet"),

@@ -189,8 +189,6 @@ words! {
         FailedNegotiateSourceResource,
         /// The same of a reference.
         FailedNegotiateReferenceResource,
-        /// Ours: a template is in a language that is not served.
-        UnsupportedTemplateEngine,
     }
 }
 
@@ -261,8 +259,6 @@ words! {
         PediaClusterDeleting,
         /// Ours: the PediaCluster could not be deleted.
         DeletionFailure,
-        /// Ours: a template is in a language that is not served.
-        UnsupportedTemplateEngine,
     }
 }
 

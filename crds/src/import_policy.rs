@@ -62,7 +62,7 @@ pub struct ClusterImportPolicySpec {
     /// Renders to `true` when the PediaCluster may be created. Sees `source` and `references`.
     #[schemars(length(max = 16384))]
     pub creation_condition: String,
-    /// Language of all the templates; absent: told from their text.
+    /// Language of all the templates; absent: told from their text. One Go template makes them all Go templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_engine: Option<TemplateEngineName>,
 }
@@ -142,7 +142,7 @@ pub struct PolicyReference {
 pub enum TemplateEngineName {
     /// Handlebars, the native one.
     Handlebars,
-    /// Go's text templates with the functions that Clusterpedia offers.
+    /// Go's text templates, as policies for Clusterpedia have them, with those functions of sprig that depend on nothing but their arguments.
     GoTemplate,
 }
 

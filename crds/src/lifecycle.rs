@@ -53,7 +53,7 @@ pub struct PediaClusterLifecycleSpec {
     pub template: String,
     /// Renders to `true` when the PediaCluster may be created.
     pub creation_condition: String,
-    /// Language of all the templates; absent: told from their text.
+    /// Language of all the templates; absent: told from their text. One Go template makes them all Go templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_engine: Option<TemplateEngineName>,
 }

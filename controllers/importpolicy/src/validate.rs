@@ -4,9 +4,7 @@
 use std::collections::BTreeSet;
 
 use armadex_crds::{ClusterImportPolicySpec, conditions::PolicyValidatedReason as Reason};
-use armadex_policy::template::{
-    Scope, Template, TemplateEngine, TemplateError, check_all, of_references,
-};
+use armadex_policy::template::{Scope, Template, TemplateEngine, TemplateError, of_references};
 
 /// The templates that source objects are looked at with. The others of the policy are rendered
 /// by the lifecycles, and were compiled to see that they can be.
@@ -31,9 +29,9 @@ pub struct Invalid {
 
 /// Compiles every template of a policy.
 pub fn validate(spec: &ClusterImportPolicySpec) -> Result<Compiled, Invalid> {
-    let engine = TemplateEngine::choose(spec.template_engine, templates(spec))
-        .map_err(|error| invalid(Reason::UnsupportedTemplateEngine, error.to_string()))?;
-    check_all(templates(spec))
+    let engine = TemplateEngine::choose(spec.template_engine, templates(spec));
+    engine
+        .check_all(templates(spec))
         .map_err(|error| invalid(Reason::InvalidPolicy, error.to_string()))?;
     let compile = |reason, field: &str, text: &str, scope: Scope<'_>| {
         engine

@@ -334,12 +334,12 @@ fn invalid_policies_are_told_by_field_and_reason() {
         (
             "/spec/template",
             "x: {{ .source.metadata.name }}",
-            "UnsupportedTemplateEngine template line 1, column 4: a path with a leading dot: that is Go template syntax, and Go templates are not served: use Handlebars",
+            "FailedParseLifecycleName nameTemplate: line 1, column 3: required is no function that Go templates have",
         ),
         (
             "/spec/creationCondition",
-            "{{ if source.a }}true{{ end }}",
-            "UnsupportedTemplateEngine creationCondition line 1, column 1: an action without `#` or `/`",
+            "{{ if .source.a }}true{{ end }}",
+            "FailedParseLifecycleName nameTemplate: line 1, column 3: required is no function that Go templates have",
         ),
     ];
     for (field, text, expected) in table {

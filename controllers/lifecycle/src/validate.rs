@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use armadex_crds::{PediaClusterLifecycleSpec, conditions::LifecycleReason as Reason};
 use armadex_policy::template::{
-    Reads, Scope, Template, TemplateEngine, TemplateError, check_all, of_references,
+    Reads, Scope, Template, TemplateEngine, TemplateError, of_references,
 };
 
 use crate::Problem;
@@ -34,13 +34,9 @@ pub struct CompiledReference {
 
 /// Compiles every template of a lifecycle.
 pub fn validate(spec: &PediaClusterLifecycleSpec) -> Result<Compiled, Problem> {
-    let texts = templates(spec);
-    let engine = TemplateEngine::choose(spec.template_engine, texts).map_err(|error| Problem {
-        reason: Reason::UnsupportedTemplateEngine,
-        message: error.to_string(),
-        may_pass: false,
-    })?;
-    check_all(templates(spec)).map_err(|error| Problem {
+    let engine = TemplateEngine::choose(spec.template_engine, templates(spec));
+    let checked = engine.check_all(templates(spec));
+    checked.map_err(|error| Problem {
         reason: Reason::FailedResolveAndDecodePediaCluster,
         message: error.to_string(),
         may_pass: false,

@@ -479,7 +479,7 @@ fn only_a_policy_may_control_a_lifecycle() {
 }
 
 #[test]
-fn a_go_template_is_refused_by_name() {
+fn one_go_template_makes_them_all_go_templates() {
     let lifecycle = world()
         .set(
             "/spec/template",
@@ -488,10 +488,7 @@ fn a_go_template_is_refused_by_name() {
         .lifecycle;
     let lifecycle: PediaClusterLifecycle = serde_json::from_value(lifecycle).unwrap();
     let problem = validate(&lifecycle.spec).unwrap_err();
-    assert_eq!(problem.reason.as_str(), "UnsupportedTemplateEngine");
-    assert!(
-        problem.message.contains("Go template syntax"),
-        "{}",
-        problem.message
-    );
+    assert_eq!(problem.reason.as_str(), "FailedReferenceResourceParse");
+    let expected = "source is no function that Go templates have: write .source";
+    assert!(problem.message.ends_with(expected), "{}", problem.message);
 }

@@ -2,12 +2,13 @@
 //! `source` and `references` within limits: of the template's length and shape, of the result's
 //! length, and of the work and memory that it takes.
 //!
-//! Handlebars is the language. A Go template is recognised and refused; it is never rendered as
-//! something else. HTML is never escaped. A missing field renders as nothing. Pure.
+//! Handlebars is the language. A Go template, as policies for Clusterpedia have them, is recognised and rendered as Go renders it. HTML is
+//! never escaped. A missing field renders as nothing. Pure.
 
 mod bounded;
 mod budget;
 mod functions;
+mod go;
 mod go_syntax;
 mod metered;
 mod prices;
@@ -26,10 +27,10 @@ use handlebars::{Context, Handlebars, RenderContext, Renderable};
 use serde_json::{Map, Value};
 
 use budget::Budget;
+use rules::SOURCE;
 
 pub use bounded::OUTPUT_LIMIT;
 pub use functions::{FUNCTIONS, Function};
-pub use go_syntax::GoSyntax;
 pub use reads::Reads;
 pub use rules::{
     KEPT_LIMIT, STEP_LIMIT, STEPS_LIMIT, Scope, TAG_LIMIT, TAGS_LIMIT, TEMPLATE_LIMIT,
@@ -42,24 +43,8 @@ pub use shape::{BRACES_LIMIT, OPENING_LIMIT};
 pub enum TemplateEngine {
     /// Handlebars with the functions of [`FUNCTIONS`].
     Handlebars,
-}
-
-/// The templates are in a language that is not served.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnsupportedEngine {
-    /// The policy says so itself.
-    #[error("templateEngine is GoTemplate, and Go templates are not served: use Handlebars")]
-    Named,
-    /// A template shows it.
-    #[error(
-        "{field} {syntax}: that is Go template syntax, and Go templates are not served: use Handlebars"
-    )]
-    Found {
-        /// The field of the policy.
-        field: String,
-        /// What was found, and where.
-        syntax: GoSyntax,
-    },
+    /// Go's text templates with those functions of sprig that depend on nothing but their arguments.
+    GoTemplate,
 }
 
 /// The values that a template is rendered over: `source` and `references`. Made once for an object and borrowed by each template: to
@@ -70,7 +55,6 @@ pub struct TemplateData {
     left: Arc<Budget>,
 }
 
-const SOURCE: &str = "source";
 const REFERENCES: &str = "references";
 
 impl TemplateData {
@@ -96,8 +80,14 @@ impl TemplateData {
 /// A compiled template.
 #[derive(Clone, Debug)]
 pub struct Template {
-    compiled: handlebars::Template,
+    compiled: Compiled,
     reads: Reads,
+}
+
+#[derive(Clone, Debug)]
+enum Compiled {
+    Handlebars(Box<handlebars::Template>),
+    Go(Box<go::GoTemplate>),
 }
 
 impl TemplateEngine {
@@ -106,54 +96,70 @@ impl TemplateEngine {
     pub fn choose<'a>(
         named: Option<TemplateEngineName>,
         templates: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Self, UnsupportedEngine> {
+    ) -> Self {
         match named {
-            Some(TemplateEngineName::Handlebars) => return Ok(Self::Handlebars),
-            Some(TemplateEngineName::GoTemplate) => return Err(UnsupportedEngine::Named),
+            Some(TemplateEngineName::Handlebars) => return Self::Handlebars,
+            Some(TemplateEngineName::GoTemplate) => return Self::GoTemplate,
             None => {}
         }
         // One that is too long is not looked at: it is refused when it is compiled.
-        let templates = templates.into_iter();
-        for (field, text) in templates.filter(|(_, text)| text.len() <= TEMPLATE_LIMIT) {
-            if let Some(syntax) = go_syntax::find(text) {
-                return Err(UnsupportedEngine::Found {
-                    field: field.to_owned(),
-                    syntax,
-                });
-            }
+        let mut templates = templates.into_iter();
+        let is_go = |text: &str| text.len() <= TEMPLATE_LIMIT && go_syntax::shows(text);
+        if templates.any(|(_, text)| is_go(text)) {
+            Self::GoTemplate
+        } else {
+            Self::Handlebars
         }
-        Ok(Self::Handlebars)
     }
 
     /// Compiles a template and checks the names in it.
     pub fn compile(self, text: &str, scope: Scope<'_>) -> Result<Template, TemplateError> {
         match self {
             Self::Handlebars => compile_handlebars(text, scope),
+            Self::GoTemplate => {
+                let (compiled, reads) = go::compile(text, scope)?;
+                let compiled = Compiled::Go(Box::new(compiled));
+                Ok(Template { compiled, reads })
+            }
+        }
+    }
+
+    /// Whether an object has no more templates than are compiled of one, given with the names of their fields.
+    pub fn check_all<'a>(
+        self,
+        templates: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(), TemplateError> {
+        let templates = Vec::from_iter(templates);
+        let bytes: usize = templates.iter().map(|(_, text)| text.len()).sum();
+        if bytes > TEMPLATES_LIMIT {
+            let longest = templates.iter().max_by_key(|(_, text)| text.len());
+            let (field, text) = longest.copied().unwrap_or_default();
+            return Err(TemplateError::TooLongTogether {
+                bytes,
+                longest: field.to_owned(),
+                of_longest: text.len(),
+            });
+        }
+        let tags = templates.iter().map(|(_, text)| self.tags(text));
+        let tags: usize = tags.sum();
+        if tags > TAGS_LIMIT {
+            return Err(TemplateError::TooManyTags { tags });
+        }
+        Ok(())
+    }
+
+    fn tags(self, text: &str) -> usize {
+        match self {
+            Self::Handlebars => scan::scan(text).count(),
+            Self::GoTemplate => text.matches("{{").count(),
         }
     }
 }
 
-/// Whether an object has no more templates than are compiled of one, given with the names of their fields.
-pub fn check_all<'a>(
-    templates: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Result<(), TemplateError> {
-    let templates = Vec::from_iter(templates);
-    let bytes: usize = templates.iter().map(|(_, text)| text.len()).sum();
-    if bytes > TEMPLATES_LIMIT {
-        let longest = templates.iter().max_by_key(|(_, text)| text.len());
-        let (field, text) = longest.copied().unwrap_or_default();
-        return Err(TemplateError::TooLongTogether {
-            bytes,
-            longest: field.to_owned(),
-            of_longest: text.len(),
-        });
-    }
-    let tags = templates.iter().map(|(_, text)| scan::scan(text).count());
-    let tags: usize = tags.sum();
-    if tags > TAGS_LIMIT {
-        return Err(TemplateError::TooManyTags { tags });
-    }
-    Ok(())
+/// The names of the functions that Go templates may call, in order.
+#[must_use]
+pub fn go_functions() -> Vec<&'static str> {
+    go::function_names()
 }
 
 /// The templates of references, given as namespace and name of each, with the names of their
@@ -178,33 +184,43 @@ impl Template {
     /// The text for these values.
     pub fn render(&self, data: &TemplateData) -> Result<String, TemplateError> {
         let context = data.context.expose();
-        let mut out = bounded::Bounded::default();
-        let budget = Arc::new(Budget::of_one(&data.left));
-        let mut rendering = RenderContext::new(None);
-        metered::register(&mut rendering, &budget);
-        let rendered = self
-            .compiled
-            .render(&HANDLEBARS, context, &mut rendering, &mut out);
-        if out.is_full() {
-            return Err(TemplateError::OutputTooLong);
+        let budget = Budget::of_one(&data.left);
+        match &self.compiled {
+            Compiled::Handlebars(template) => render_handlebars(template, context, budget),
+            Compiled::Go(template) => template.render(context.data(), &budget),
         }
-        if let Some(exceeded) = budget.exceeded() {
-            return Err(exceeded);
-        }
-        rendered.map_err(|error| TemplateError::Render(functions::describe(&error)))?;
-        let text = out.into_text();
-        if text.contains(PRINTED_OBJECT) {
-            return Err(TemplateError::Render(
-                "an object is printed as text: use toJson".into(),
-            ));
-        }
-        Ok(text)
     }
 
     /// Whether the text is `true`, whatever its case and the space around it.
     pub fn says_true(&self, data: &TemplateData) -> Result<bool, TemplateError> {
         Ok(self.render(data)?.trim().eq_ignore_ascii_case("true"))
     }
+}
+
+fn render_handlebars(
+    template: &handlebars::Template,
+    context: &Context,
+    budget: Budget,
+) -> Result<String, TemplateError> {
+    let mut out = bounded::Bounded::default();
+    let budget = Arc::new(budget);
+    let mut rendering = RenderContext::new(None);
+    metered::register(&mut rendering, &budget);
+    let rendered = template.render(&HANDLEBARS, context, &mut rendering, &mut out);
+    if out.is_full() {
+        return Err(TemplateError::OutputTooLong);
+    }
+    if let Some(exceeded) = budget.exceeded() {
+        return Err(exceeded);
+    }
+    rendered.map_err(|error| TemplateError::Render(functions::describe(&error)))?;
+    let text = out.into_text();
+    if text.contains(PRINTED_OBJECT) {
+        return Err(TemplateError::Render(
+            "an object is printed as text: use toJson".into(),
+        ));
+    }
+    Ok(text)
 }
 
 /// What Handlebars prints for an object; no template wants that.
@@ -239,7 +255,7 @@ fn parse(text: &str, scope: Scope<'_>) -> Result<Template, TemplateError> {
     let reads = reads::of(&template);
     metered::meter(&mut template);
     Ok(Template {
-        compiled: template,
+        compiled: Compiled::Handlebars(Box::new(template)),
         reads,
     })
 }

@@ -1,6 +1,6 @@
 //! Where a template writes to: text up to a limit.
 
-use std::io;
+use std::{fmt, io};
 
 use handlebars::Output;
 
@@ -19,6 +19,16 @@ impl Bounded {
         self.full
     }
 
+    /// Takes text if there is room for it.
+    pub(super) fn put(&mut self, text: &str) -> fmt::Result {
+        self.full |= self.text.len() + text.len() > OUTPUT_LIMIT;
+        if self.full {
+            return Err(fmt::Error);
+        }
+        self.text.push_str(text);
+        Ok(())
+    }
+
     pub(super) fn into_text(self) -> String {
         self.text
     }
@@ -26,11 +36,13 @@ impl Bounded {
 
 impl Output for Bounded {
     fn write(&mut self, segment: &str) -> Result<(), io::Error> {
-        if self.full || self.text.len() + segment.len() > OUTPUT_LIMIT {
-            self.full = true;
-            return Err(io::Error::other("result is too long"));
-        }
-        self.text.push_str(segment);
-        Ok(())
+        let put = self.put(segment);
+        put.map_err(|_| io::Error::other("result is too long"))
+    }
+}
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.put(text)
     }
 }

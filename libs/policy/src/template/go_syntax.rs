@@ -4,40 +4,21 @@
 //!
 //! What both languages take is left to Handlebars, which then knows every name in it or refuses.
 
-use std::fmt;
-
-use super::tags::{place, tags};
-
-/// A piece of Go template syntax and its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GoSyntax {
-    line: usize,
-    column: usize,
-    sign: &'static str,
-}
-
-impl fmt::Display for GoSyntax {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "line {}, column {}: {}",
-            self.line, self.column, self.sign
-        )
-    }
-}
+use super::tags::tags;
 
 /// Actions of Go that Handlebars writes with `#`, writes with `/`, or does not have.
 const ACTIONS: [&str; 9] = [
     "if", "range", "with", "end", "define", "template", "block", "break", "continue",
 ];
 
-/// The first sign of Go in a template.
-pub(super) fn find(text: &str) -> Option<GoSyntax> {
-    tags(text).find_map(|tag| {
-        let sign = sign_in(tag.inside)?;
-        let (line, column) = place(text, tag.at);
-        Some(GoSyntax { line, column, sign })
-    })
+/// Whether there is a sign of Go in a template.
+pub(super) fn shows(text: &str) -> bool {
+    first_sign(text).is_some()
+}
+
+/// The first sign of Go, in words.
+pub(super) fn first_sign(text: &str) -> Option<&'static str> {
+    tags(text).find_map(|tag| sign_in(tag.inside))
 }
 
 fn sign_in(action: &str) -> Option<&'static str> {

@@ -110,7 +110,7 @@ impl Reads {
     fn value(&mut self, value: &Parameter, rebound: bool) {
         match value {
             Parameter::Literal(_) => {}
-            Parameter::Path(path) => self.path(path, rebound),
+            Parameter::Path(path) => self.path_of(path, rebound),
             Parameter::Subexpression(Subexpression { element, .. }) => {
                 self.element(element, rebound);
             }
@@ -118,7 +118,7 @@ impl Reads {
         }
     }
 
-    fn path(&mut self, path: &Path, rebound: bool) {
+    fn path_of(&mut self, path: &Path, rebound: bool) {
         // What begins with an at sign is of a block, like an index.
         let Path::Relative((segments, text)) = path else {
             return;
@@ -147,8 +147,13 @@ impl Reads {
         }
     }
 
-    fn all(&mut self) {
+    pub(super) fn all(&mut self) {
         self.0.insert(Vec::new());
+    }
+
+    /// Adds what is at a path.
+    pub(super) fn path(&mut self, names: impl IntoIterator<Item = String>) {
+        self.0.insert(names.into_iter().collect());
     }
 }
 

@@ -2,6 +2,9 @@
 
 use super::bounded::OUTPUT_LIMIT;
 
+/// Where a template finds the source object.
+pub(super) const SOURCE: &str = "source";
+
 /// Longest template, in bytes. A PediaCluster with an inline kubeconfig needs a tenth of this.
 pub const TEMPLATE_LIMIT: usize = 64 * 1024;
 
@@ -29,6 +32,10 @@ pub const STEP_LIMIT: usize = 100_000;
 /// Bytes of text and values that the functions of one rendering take and give. Ten times an object
 /// as large as an API server stores.
 pub const WORK_LIMIT: usize = 16 * 1024 * 1024;
+
+/// How deep blocks, parentheses and templates stand in each other while a Go template is rendered. In a template they are 32 deep; one that calls
+/// itself may come to this. Without optimisation each takes some 8 KiB of the stack, of which a thread has 2 MiB.
+pub(super) const RUN_DEPTH_LIMIT: usize = 100;
 
 /// Steps of all renderings of one object together. A lifecycle has up to 130 templates, two for each of 64 references; that each takes nearly as much as
 /// one may would be 50 s at every look, where four take 1.5 s.
@@ -61,7 +68,7 @@ pub enum TemplateError {
         /// All of them.
         tags: usize,
     },
-    /// Not Handlebars.
+    /// Not of its language.
     #[error("line {line}, column {column}: {message}")]
     Syntax {
         /// Line, from 1.
@@ -95,9 +102,14 @@ pub enum TemplateError {
     OutputTooLong,
     /// It repeats too much.
     #[error(
-        "rendering takes more than {STEP_LIMIT} steps: an each has too many items, or too many of them stand in each other"
+        "rendering takes more than {STEP_LIMIT} steps: an each or range has too many items, or too many of them stand in each other"
     )]
     TooManySteps,
+    /// It stands in itself too deep.
+    #[error(
+        "blocks, parentheses and templates stand in each other more than {RUN_DEPTH_LIMIT} deep: a template calls itself too often"
+    )]
+    TooDeep,
     /// It handles too much.
     #[error(
         "the functions of the template handle more than {WORK_LIMIT} bytes: they make texts too long, or take too large ones too often"

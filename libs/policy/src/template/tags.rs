@@ -3,8 +3,6 @@
 
 /// A tag that is no comment.
 pub(super) struct Tag<'a> {
-    /// Where it opens.
-    pub(super) at: usize,
     /// What is between the braces.
     pub(super) inside: &'a str,
 }
@@ -32,7 +30,7 @@ pub(super) fn tags(text: &str) -> impl Iterator<Item = Tag<'_>> {
             let length = end_of_tag(&text[begin..]);
             from = begin + length;
             let inside = &text[begin..from];
-            return Some(Tag { at, inside });
+            return Some(Tag { inside });
         }
         None
     })

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 
+mod go;
 mod grammar;
 mod prices;
 
@@ -352,11 +353,7 @@ fn go_templates_are_recognised() {
         ("{{ printf \"}}\" .x }}", "a path with a leading dot"),
     ];
     for (text, sign) in table {
-        let found = go_syntax::find(text).map(|syntax| syntax.to_string());
-        assert!(
-            found.as_ref().is_some_and(|found| found.ends_with(sign)),
-            "{text}: {found:?}"
-        );
+        assert_eq!(go_syntax::first_sign(text), Some(sign), "{text}");
     }
 }
 
@@ -382,7 +379,7 @@ fn handlebars_is_not_taken_for_go() {
         "{{source.a-b}}",
     ];
     for text in table {
-        assert_eq!(go_syntax::find(text), None, "{text}");
+        assert_eq!(go_syntax::first_sign(text), None, "{text}");
     }
 }
 
@@ -395,24 +392,18 @@ fn the_engine_is_the_one_named_else_the_one_written() {
     let choose = |named, templates: &[(&'static str, &'static str)]| {
         TemplateEngine::choose(named, templates.iter().copied())
     };
-    assert_eq!(
-        choose(None, &go).unwrap_err().to_string(),
-        "template line 2, column 3: a path with a leading dot: that is Go template syntax, \
-         and Go templates are not served: use Handlebars"
-    );
-    assert_eq!(choose(None, &go[..1]), Ok(TemplateEngine::Handlebars));
+    assert_eq!(choose(None, &go), TemplateEngine::GoTemplate);
+    assert_eq!(choose(None, &go[..1]), TemplateEngine::Handlebars);
     let long = format!("{{{{ .go }}}}{}", "x".repeat(TEMPLATE_LIMIT));
     let long = choose(None, &[("template", &*long.leak())]);
-    assert_eq!(long, Ok(TemplateEngine::Handlebars), "it is refused unread");
-    assert_eq!(
-        choose(Some(TemplateEngineName::Handlebars), &go),
-        Ok(TemplateEngine::Handlebars)
-    );
+    assert_eq!(long, TemplateEngine::Handlebars, "it is refused unread");
+    let named = choose(Some(TemplateEngineName::Handlebars), &go);
+    assert_eq!(named, TemplateEngine::Handlebars);
     let named = choose(
         Some(TemplateEngineName::GoTemplate),
         &[("nameTemplate", "plain")],
     );
-    assert_eq!(named, Err(UnsupportedEngine::Named));
+    assert_eq!(named, TemplateEngine::GoTemplate);
 }
 
 #[test]

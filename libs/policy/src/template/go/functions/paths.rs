@@ -1,0 +1,62 @@
+//! Paths with slashes.
+
+use super::call::{Function, Takes};
+
+const PATH: &[Takes] = &[Takes::Text];
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("base", PATH, |a| Ok(base(&a.text()).to_owned().into())),
+    Function::new("osBase", PATH, |a| Ok(base(&a.text()).to_owned().into())),
+    Function::new("dir", PATH, |a| Ok(folder(&a.text()).into())),
+    Function::new("osDir", PATH, |a| Ok(folder(&a.text()).into())),
+    Function::new("clean", PATH, |a| Ok(clean(&a.text()).into())),
+    Function::new("osClean", PATH, |a| Ok(clean(&a.text()).into())),
+    Function::new("ext", PATH, |a| Ok(extension(&a.text()).to_owned().into())),
+    Function::new("osExt", PATH, |a| {
+        Ok(extension(&a.text()).to_owned().into())
+    }),
+    Function::new("isAbs", PATH, |a| Ok(a.text().starts_with('/').into())),
+    Function::new("osIsAbs", PATH, |a| Ok(a.text().starts_with('/').into())),
+];
+
+fn base(path: &str) -> &str {
+    if path.is_empty() {
+        return ".";
+    }
+    let bare = path.trim_end_matches('/');
+    match bare.rsplit('/').next() {
+        Some(last) if !last.is_empty() => last,
+        _ => "/",
+    }
+}
+
+fn folder(path: &str) -> String {
+    let end = path.rfind('/').map_or(0, |slash| slash + 1);
+    clean(&path[..end])
+}
+
+fn extension(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.rfind('.').map_or("", |dot| &name[dot..])
+}
+
+fn clean(path: &str) -> String {
+    let rooted = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            ".." if rooted => {}
+            part => parts.push(part),
+        }
+    }
+    let joined = parts.join("/");
+    match (rooted, joined.as_str()) {
+        (true, _) => format!("/{joined}"),
+        (false, "") => ".".to_owned(),
+        (false, _) => joined,
+    }
+}
