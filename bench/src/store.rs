@@ -1,7 +1,7 @@
 //! The store alone, on each database: pods are pruned, written, written again and changed, and then read in every way that has an aim in
 //! docs/performance.md. Then what is past goes, as it does when the watch window is over.
 //!
-//! The pods are those of the generator that fills members, in clusters of 20,000; no more than one cluster's are in memory. Their words are
+//! The pods are those of the generator that fills members, in clusters of 20,000; no more than eight clusters' are in memory. Their words are
 //! other ones than those that the built-in dictionaries were trained on. The store learns from them as it does in a fleet, when it looks after
 //! itself: in between, if the first write takes long enough, and before they are changed. No control plane is there, and no other process but the server of a database, whose processor time is told beside ours.
 
@@ -32,7 +32,7 @@ use report::{Page, Report, Work};
 
 /// Changes of one write.
 const BATCH: usize = 500;
-/// Writers of what is new.
+/// Clusters that are written at once when they are new, as those of a fleet that comes.
 const AT_ONCE: usize = 8;
 /// Times that each page is read.
 const TIMES: u32 = 20;
@@ -147,20 +147,30 @@ async fn write_new(
     report: &mut Report,
 ) -> Result<()> {
     report.pruned = Work::new("pruned");
-    let mut written = Work::new("written, in eight parts at once");
+    let mut written = Work::new("written, up to eight clusters at once");
     let mut bytes = 0;
-    for cluster in clusters {
-        let (pods, pruning) = cluster.pruned()?;
-        report.pruned.add(pods.len(), pruning);
-        bytes += pods.iter().map(|pod| pod.body.len()).sum::<usize>();
-        let (id, stream) = open(store, cluster.name()).await?;
-        let parts = pods.chunks(pods.len().div_ceil(AT_ONCE));
+    for group in clusters.chunks(AT_ONCE) {
+        let mut streams = Vec::with_capacity(group.len());
+        for cluster in group {
+            let (pods, pruning) = cluster.pruned()?;
+            report.pruned.add(pods.len(), pruning);
+            bytes += pods.iter().map(|pod| pod.body.len()).sum::<usize>();
+            let (id, stream) = open(store, cluster.name()).await?;
+            streams.push((id, stream, pods));
+        }
         let meter = Meter::start(place)?;
-        // As so many streams would; they share one cluster here.
-        try_join_all(parts.map(|part| write_all(store, id, &stream, part))).await?;
-        // As a synchro does now and then: what comes later is packed with what is learnt by then.
-        store.purge(REMOVED, Duration::ZERO).await?;
-        meter.done(&mut written, pods.len())?;
+        for round in 0..AT_ONCE {
+            let writes = streams.iter().map(|(id, stream, pods)| {
+                let part = pods.len().div_ceil(AT_ONCE);
+                let pods = pods.chunks(part).nth(round).unwrap_or_default();
+                write_all(store, *id, stream, pods)
+            });
+            try_join_all(writes).await?;
+            // As a synchro does now and then: what comes later is packed with what is learnt by then.
+            store.purge(REMOVED, Duration::ZERO).await?;
+        }
+        let count = streams.iter().map(|(.., pods)| pods.len()).sum();
+        meter.done(&mut written, count)?;
     }
     report.body_bytes = bytes / report.pods;
     report.written.push(written);
