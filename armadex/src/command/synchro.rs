@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_control_plane::LeaseTerms;
-use armadex_synchro::{Config, Gates, Metrics, lease_name};
+use armadex_synchro::{AllowedAddress, Config, Gates, Metrics, lease_name};
 use clap::Args;
 
 use crate::admin::AdminFlags;
@@ -42,6 +42,11 @@ pub(crate) struct SynchroFlags {
     pub(crate) leader: LeaderFlags,
     #[command(flatten)]
     pub(crate) credentials: CredentialFlags,
+    /// Where members and their proxies may be: networks, addresses and names, as in 10.0.0.0/8,*.example.com. A name that is not listed may lead to a listed network; one
+    /// that is may lead anywhere, and behind a proxy it has to be. Without this they may be anywhere but at addresses of the link (169.254.0.0/16, fe80::/10), which
+    /// have to be listed in any case.
+    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',')]
+    pub(crate) member_addresses: Vec<AllowedAddress>,
     /// Handle only the PediaClusters with this `shardingName`.
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) sharding_name: String,
@@ -116,6 +121,7 @@ fn config(
         credentials: CredentialFlags {
             credential_namespaces,
         },
+        member_addresses,
         sharding_name,
         purge_after,
         audit_every,
@@ -127,6 +133,7 @@ fn config(
     Config {
         namespace,
         credential_namespaces: credential_namespaces.into_iter().collect(),
+        member_addresses: member_addresses.into_iter().collect(),
         memory_budget,
         max_object_bytes,
         max_resources: max_resources_per_cluster,
@@ -165,6 +172,7 @@ mod tests {
         let Config {
             namespace,
             credential_namespaces,
+            member_addresses,
             memory_budget,
             max_object_bytes,
             max_resources,
@@ -177,7 +185,8 @@ mod tests {
             metrics: _,
         } = config;
         let names = [namespace].into_iter().chain(credential_namespaces);
-        let names = names.chain([sharding_name]).collect();
+        let names = names.chain([sharding_name, member_addresses.to_string()]);
+        let names = names.collect();
         let numbers = [
             purge_after.as_secs(),
             audit_every.as_secs(),
@@ -193,7 +202,7 @@ mod tests {
     fn the_defaults_of_the_flags_are_those_of_the_synchro() {
         let (names, numbers) = told(config_of(&[]));
         let own = "clusterpedia-system";
-        assert_eq!(names, [own, own, "karmada-cluster", ""]);
+        assert_eq!(names, [own, own, "karmada-cluster", "", ""]);
         assert_eq!(numbers, told(Config::default()).1);
         let [purge_after, audit_every, ..] = numbers;
         assert_eq!((purge_after, audit_every), (15 * 60, 6 * 60 * 60));
@@ -205,6 +214,7 @@ mod tests {
             "--namespace=own",
             "--credential-namespaces=other",
             "--sharding-name=shard",
+            "--member-addresses=10.0.0.0/8,*.example.com",
             "--purge-after=11",
             "--audit-every=12",
             "--memory-budget=13",
@@ -212,7 +222,8 @@ mod tests {
             "--max-resources-per-cluster=15",
             "--max-objects-per-cluster=16",
         ];
-        let names = ["own", "other", "shard"].map(str::to_owned).to_vec();
+        let names = ["own", "other", "shard", "10.0.0.0/8,*.example.com"];
+        let names = names.map(str::to_owned).to_vec();
         assert_eq!(told(config_of(&flags)), (names, [11, 12, 13, 14, 15, 16]));
     }
 

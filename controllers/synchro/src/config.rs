@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use armadex_control_plane::LeaseTerms;
-use armadex_member::SecretScope;
+use armadex_member::{AllowList, SecretScope};
 use armadex_storage::{Sink, StoreError};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -66,6 +66,8 @@ pub struct Config {
     pub namespace: String,
     /// The namespaces whose Secrets may be used for credentials besides.
     pub credential_namespaces: BTreeSet<String>,
+    /// Where members and their proxies may be.
+    pub member_addresses: AllowList,
     /// Bytes that all streams together may hold on the way to the store.
     pub memory_budget: usize,
     /// Bytes that one object may have.
@@ -93,6 +95,7 @@ impl Default for Config {
         Self {
             namespace: "clusterpedia-system".to_owned(),
             credential_namespaces: BTreeSet::new(),
+            member_addresses: AllowList::default(),
             memory_budget: 64 << 20,
             max_object_bytes: 2 << 20,
             max_resources: MOST_RESOURCES,

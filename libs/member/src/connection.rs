@@ -6,6 +6,7 @@ use std::net::Ipv6Addr;
 use http::Uri;
 use http::uri::Scheme;
 
+use crate::allow_list::AllowList;
 use crate::error::ConfigError;
 use armadex_crds::Sensitive;
 
@@ -24,6 +25,8 @@ pub struct Connection {
     pub certificate: Option<ClientCertificate>,
     /// Forward proxy on the way.
     pub proxy: Option<Proxy>,
+    /// What names may lead to.
+    pub allowed: AllowList,
 }
 
 #[cfg(any(test, feature = "testing"))]
@@ -40,6 +43,7 @@ impl Connection {
             token: None,
             certificate: None,
             proxy: None,
+            allowed: AllowList::default(),
         }
     }
 }
@@ -105,10 +109,15 @@ impl Endpoint {
         self.0.scheme() == Some(&Scheme::HTTP)
     }
 
+    /// The host, with brackets around an address that has colons.
+    pub(crate) fn host(&self) -> &str {
+        self.0.host().unwrap_or_default()
+    }
+
     /// Scheme, host, port and path as one text that is the same however they are spelled.
     pub(crate) fn normal(&self) -> String {
         let scheme = if self.is_plain() { "http" } else { "https" };
-        let host = self.0.host().unwrap_or_default().to_ascii_lowercase();
+        let host = self.host().to_ascii_lowercase();
         let inner = host.trim_start_matches('[').trim_end_matches(']');
         let host = match inner.parse::<Ipv6Addr>() {
             Ok(address) => format!("[{address}]"),

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use kube::config::{AuthInfo, Cluster, Context, Kubeconfig as File};
 
+use crate::allow_list::AllowList;
 use crate::connection::{ClientCertificate, Connection, Endpoint, Trust};
 use crate::error::ConfigError;
 use crate::{pem, proxy};
@@ -61,6 +62,7 @@ impl Opened<'_> {
             token: token(user),
             certificate: certificate(field, user)?,
             proxy: proxy_of(field, cluster)?,
+            allowed: AllowList::default(),
         };
         Ok(Kubeconfig {
             connection,

@@ -4,6 +4,7 @@
 //! work: HTTP/2, health, version, identity, discovery, raw lists and watches as streams of bytes. Nothing here decodes an object
 //! of a member, and no error carries a credential.
 
+mod allow_list;
 mod binding;
 mod connection;
 mod discovery;
@@ -27,6 +28,7 @@ mod transport;
 mod validate;
 mod words;
 
+pub use allow_list::{AllowList, AllowedAddress, NoAddress};
 pub use armadex_crds::Sensitive;
 pub use binding::{Ground, Policy};
 pub use connection::{ClientCertificate, Connection, Endpoint, Proxy, Trust};

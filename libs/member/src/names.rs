@@ -26,6 +26,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 use tower::Service;
 
+use crate::allow_list::AllowList;
+
 use self::record::{Class, LONG, Record};
 
 /// Lookups at the same time of names that have been found for a while: as many as there are lists and searches together, several times.
@@ -219,7 +221,24 @@ impl Shared {
     }
 }
 
-impl Service<Name> for Names {
+impl Names {
+    /// Resolves them to what is allowed alone.
+    pub(crate) fn held_to(self, allowed: &AllowList) -> AllowedNames {
+        AllowedNames {
+            names: self,
+            allowed: allowed.clone(),
+        }
+    }
+}
+
+/// Resolves names to addresses that members may have.
+#[derive(Clone)]
+pub(crate) struct AllowedNames {
+    names: Names,
+    allowed: AllowList,
+}
+
+impl Service<Name> for AllowedNames {
     type Response = vec::IntoIter<SocketAddr>;
     type Error = io::Error;
     type Future = BoxFuture<'static, io::Result<Self::Response>>;
@@ -229,10 +248,12 @@ impl Service<Name> for Names {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let addresses = self.clone().addresses(name.as_str().to_owned());
-        addresses
-            .map(|found| found.map(IntoIterator::into_iter))
-            .boxed()
+        let Self { names, allowed } = self.clone();
+        let found = async move {
+            let found = names.addresses(name.as_str().to_owned()).await?;
+            Ok(allowed.admitted(name.as_str(), found)?.into_iter())
+        };
+        found.boxed()
     }
 }
 

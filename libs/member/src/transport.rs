@@ -26,9 +26,10 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower::util::{BoxCloneSyncService, ServiceExt as _};
 use tower::{BoxError, Service};
 
+use crate::allow_list::AllowList;
 use crate::connection::{Connection, Proxy};
 use crate::error::ConfigError;
-use crate::names::Names;
+use crate::names::{AllowedNames, Names};
 use crate::tls;
 
 /// One pool of connections; clones share it.
@@ -97,7 +98,7 @@ pub(crate) type ClientMaker = Arc<dyn Fn(Windows) -> HttpClient + Send + Sync>;
 
 /// Prepares TLS and proxy; nothing is sent yet.
 pub(crate) fn client_maker(connection: &Connection) -> Result<ClientMaker, ConfigError> {
-    let tcp = tcp_connector();
+    let tcp = tcp_connector(&connection.allowed);
     let to_member = https(connection, tls::client_config(connection)?)?;
     let Some(proxy) = &connection.proxy else {
         return Ok(maker(to_member.wrap_connector(tcp)));
@@ -151,10 +152,11 @@ fn https(connection: &Connection, config: rustls::ClientConfig) -> Result<Builde
 }
 
 /// Opens connections to members and proxies.
-type Tcp = HttpConnector<Names>;
+type Tcp = HttpConnector<AllowedNames>;
 
-fn tcp_connector() -> Tcp {
-    let mut connector = HttpConnector::new_with_resolver(Names::of_the_process());
+fn tcp_connector(allowed: &AllowList) -> Tcp {
+    let names = Names::of_the_process().held_to(allowed);
+    let mut connector = HttpConnector::new_with_resolver(names);
     connector.enforce_http(false);
     connector.set_nodelay(true);
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
@@ -250,7 +252,11 @@ mod tests {
         let listener = listener.expect("a port");
         let address = listener.local_addr().expect("an address");
         let uri = format!("http://{address}").parse().expect("a URL");
-        let stream = tcp_connector().ready().await.expect("it is").call(uri);
+        let stream = tcp_connector(&AllowList::default())
+            .ready()
+            .await
+            .expect("it is")
+            .call(uri);
         let stream = stream.await.expect("a connection");
         let socket = socket2::SockRef::from(stream.inner());
         let (time, interval) = (socket.tcp_keepalive_time(), socket.tcp_keepalive_interval());

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use armadex_crds::{AuthenticationFrom, Base64Bytes, PediaClusterSpec, SecretKeyRef};
 
+use crate::allow_list::AllowList;
 use crate::binding::{self, Basis, Ca, Ground, OF_KUBECONFIG, Pieces, Policy};
 use crate::connection::{ClientCertificate, Connection, Endpoint, Proxy, Trust};
 use crate::error::ConfigError;
@@ -51,12 +52,13 @@ pub fn referenced_secrets(spec: &PediaClusterSpec, scope: &SecretScope) -> BTree
         .collect()
 }
 
-/// Makes a connection of what the spec says, or says which field is wrong, or why its credentials may not be sent there.
+/// Makes a connection of what the spec says, or says which field is wrong, or why its credentials may not be sent there, or that nobody may be there.
 pub fn validate(
     spec: &PediaClusterSpec,
     scope: &SecretScope,
     secrets: &SecretData,
     policy: &Policy,
+    allowed: &AllowList,
 ) -> Result<Validated, ConfigError> {
     let proxy = proxy_of(spec)?;
     let asked = Asked {
@@ -76,6 +78,8 @@ pub fn validate(
     }?;
     let connection = &mut validated.connection;
     connection.proxy = proxy.or(connection.proxy.take());
+    allowed.check(connection)?;
+    connection.allowed = allowed.clone();
     validated.warnings.extend(unverified(&validated.connection));
     Ok(validated)
 }
@@ -304,6 +308,7 @@ impl Parts {
             token,
             certificate,
             proxy: None,
+            allowed: AllowList::default(),
         })
     }
 }

@@ -54,13 +54,12 @@ impl Tree {
                 scope,
                 secrets,
                 policy: policy.clone(),
+                allowed: self.shared.config.member_addresses.clone(),
             }),
         };
         let ready = match made {
             Ok(ready) => ready,
-            Err(error) => {
-                return branches.refuse(&error, &policy, object);
-            }
+            Err(error) => return branches.refuse(&error, &policy, object),
         };
         branches.refused = None;
         let Ready {
@@ -177,8 +176,9 @@ impl Branches {
                 scope,
                 secrets,
                 policy,
+                allowed,
             } = inputs;
-            match validate(&object.spec, scope, secrets, policy) {
+            match validate(&object.spec, scope, secrets, policy, allowed) {
                 Ok(validated) => ready(session, validated).map(Ok),
                 Err(error) => Ok(Err(error)),
             }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use armadex_crds::PediaCluster;
-use armadex_member::{Connection, Ground, Member, Policy, SecretData, SecretScope};
+use armadex_member::{AllowList, Connection, Ground, Member, Policy, SecretData, SecretScope};
 
 /// All that decides what connection a PediaCluster gets. Its values, and not their versions: a control plane that is restored has those twice.
 pub(super) struct Inputs {
@@ -16,6 +16,8 @@ pub(super) struct Inputs {
     pub(super) secrets: SecretData,
     /// What was rendered under its name.
     pub(super) policy: Policy,
+    /// Where members may be.
+    pub(super) allowed: AllowList,
 }
 
 impl Inputs {
@@ -25,11 +27,13 @@ impl Inputs {
             scope,
             secrets,
             policy,
+            allowed,
         } = self;
         object.spec == others.object.spec
             && *scope == others.scope
             && *secrets == others.secrets
             && *policy == others.policy
+            && *allowed == others.allowed
     }
 }
 
@@ -99,6 +103,7 @@ mod tests {
             },
             secrets: [(id, Arc::new(content))].into(),
             policy: Policy::Absent,
+            allowed: AllowList::default(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use armadex_crds::{AuthenticationFrom, Base64Bytes, Connection as Way, SecretKeyRef};
 
 use super::*;
+use crate::allow_list::AllowList;
 use crate::connection::Trust;
 use crate::secrets::{SecretContent, SecretScope};
 use crate::validate::{Validated, validate};
@@ -120,7 +121,13 @@ impl World {
             default_namespace: HOME.into(),
             allowed_namespaces: [MEMBERS.to_owned()].into(),
         };
-        validate(&self.spec, &scope, &self.secrets, &self.policy)
+        validate(
+            &self.spec,
+            &scope,
+            &self.secrets,
+            &self.policy,
+            &AllowList::default(),
+        )
     }
 
     #[track_caller]

@@ -217,8 +217,19 @@ fn nobody_stands_in_line_for_those_who_gave_up() {
 /// The resolver of the system, which needs no network for this name.
 #[tokio::test]
 async fn the_system_is_asked() {
-    let mut names = Names::of_the_process();
+    let mut names = Names::of_the_process().held_to(&AllowList::default());
     let name = "localhost".parse().expect("a name");
     let found = names.call(name).await.expect("resolved");
     assert!(found.into_iter().all(|address| address.ip().is_loopback()));
+}
+
+#[tokio::test]
+async fn an_address_that_is_not_allowed_is_none_of_a_names() {
+    let allowed = ["10.0.0.0/8".parse().expect("a network")]
+        .into_iter()
+        .collect();
+    let mut names = Names::of_the_process().held_to(&allowed);
+    let name = "localhost".parse().expect("a name");
+    let error = names.call(name).await.expect_err("not allowed");
+    assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
 }

@@ -57,7 +57,8 @@ fn with_token() -> PediaClusterSpec {
 /// The connection of what a policy rendered.
 fn made(spec: &PediaClusterSpec, secrets: &SecretData) -> Result<Connection, ConfigError> {
     let policy = Policy::Rendered(RenderedConnection::of(spec));
-    validate(spec, &scope(), secrets, &policy).map(|validated| validated.connection)
+    validate(spec, &scope(), secrets, &policy, &AllowList::default())
+        .map(|validated| validated.connection)
 }
 
 #[track_caller]
@@ -345,7 +346,14 @@ fn a_connection_that_verifies_nobody_is_told() {
             ..with_token()
         };
         let policy = Policy::Absent;
-        let validated = validate(&spec, &scope(), &SecretData::new(), &policy).unwrap();
+        let validated = validate(
+            &spec,
+            &scope(),
+            &SecretData::new(),
+            &policy,
+            &AllowList::default(),
+        )
+        .unwrap();
         validated.warnings
     };
     assert_eq!(warnings(false), [""; 0]);
@@ -355,5 +363,31 @@ fn a_connection_that_verifies_nobody_is_told() {
             "nobody is verified at https://member:6443: whoever is on the way there can take the credentials and change \
           what is synced"
         ]
+    );
+}
+
+#[test]
+fn a_member_is_only_where_members_may_be() {
+    let policy = Policy::Rendered(RenderedConnection::of(&with_token()));
+    let allowed = |entry: &str| -> AllowList {
+        let entry = entry.parse().expect("an entry");
+        std::iter::once(entry).collect()
+    };
+    let validated = |allowed: &AllowList| {
+        validate(
+            &with_token(),
+            &scope(),
+            &SecretData::new(),
+            &policy,
+            allowed,
+        )
+    };
+    let (here, elsewhere) = (allowed("member"), allowed("other"));
+    // What the name leads to is held to it, too.
+    assert_eq!(validated(&here).unwrap().connection.allowed, here);
+    let error = validated(&elsewhere).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the API server's URL leads to no address that members may have (--member-addresses)"
     );
 }
