@@ -12,16 +12,47 @@ use crate::Base64Bytes;
 /// base64, one line each, sorted. `apiVersion`, `kind` and `metadata` are not looked at.
 pub fn misfits(crd: &CustomResourceDefinition, object: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    let schema = crd
-        .spec
-        .versions
-        .first()
-        .and_then(|version| version.schema.as_ref()?.open_api_v3_schema.as_ref());
-    if let Some(schema) = schema {
+    if let Some(schema) = schema_of(crd) {
         compare(schema, object, "", &mut found);
     }
     found.sort();
     found
+}
+
+/// Makes the empty text of what has no value where the CRD requires a text, as Go's decoder does: `group:` with nothing behind it is the core group.
+pub fn empty_texts(crd: &CustomResourceDefinition, object: &mut Value) {
+    if let Some(schema) = schema_of(crd) {
+        fill(schema, object);
+    }
+}
+
+fn fill(schema: &JSONSchemaProps, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            let is_text = |property: &JSONSchemaProps| property.type_.as_deref() == Some("string");
+            let is_required = |name| schema.required.iter().flatten().any(|one| one == name);
+            for (name, property) in schema.properties.iter().flatten() {
+                match fields.get_mut(name) {
+                    Some(field) if field.is_null() && is_text(property) && is_required(name) => {
+                        *field = Value::String(String::new());
+                    }
+                    Some(field) => fill(property, field),
+                    None => {}
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(JSONSchemaPropsOrArray::Schema(each)) = &schema.items {
+                items.iter_mut().for_each(|item| fill(each, item));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn schema_of(crd: &CustomResourceDefinition) -> Option<&JSONSchemaProps> {
+    let version = crd.spec.versions.first()?;
+    version.schema.as_ref()?.open_api_v3_schema.as_ref()
 }
 
 /// Removes what has no value, as an API server does with fields that may not be null. [`misfits`] takes a null for a value.

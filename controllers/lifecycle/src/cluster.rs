@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use armadex_crds::{Misread, PediaCluster, drop_nulls, misfits, read_yaml};
+use armadex_crds::{Misread, PediaCluster, drop_nulls, empty_texts, misfits, read_yaml};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{CustomResourceExt, Resource};
 use serde_json::{Map, Value};
@@ -22,6 +22,7 @@ pub fn decode(text: &str) -> Result<PediaCluster, String> {
         } => format!("does not render to YAML at line {line}, column {column} of the result"),
         Misread::TooMuch => format!("the result {error}"),
     })?;
+    empty_texts(&DEFINITION, &mut value);
     drop_nulls(&mut value);
     let Value::Object(fields) = &mut value else {
         return Err("does not render to a PediaCluster".to_owned());

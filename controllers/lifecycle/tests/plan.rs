@@ -459,6 +459,22 @@ fn nulls_count_as_absent() {
     );
 }
 
+/// As Go decodes it: a policy for Clusterpedia leaves the core group empty.
+#[test]
+fn a_null_is_the_empty_text_where_a_text_is_required() {
+    let text = json!("spec: {syncResources: [{group: , resources: [pods]}]}");
+    let Ok(Step::Create(cluster)) = world().set("/spec/template", text).plan().step else {
+        panic!("no cluster");
+    };
+    assert_eq!(cluster.spec.sync_resources[0].group, "");
+    let text = json!("spec: {syncResources: [{resources: [pods]}]}");
+    let told = world().set("/spec/template", text).told();
+    assert!(
+        told.ends_with("template: spec.syncResources.0.group: required"),
+        "{told}"
+    );
+}
+
 #[test]
 fn only_a_policy_may_control_a_lifecycle() {
     let owners = "/metadata/ownerReferences";
