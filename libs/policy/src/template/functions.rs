@@ -9,9 +9,26 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use handlebars::{RenderError, RenderErrorReason};
 use serde_json::{Number, Value};
 
-use super::budget::{Budget, Exceeded};
+use super::{
+    budget::{Budget, Exceeded},
+    rules::NOT_TOLD,
+};
 
-type Body = fn(&[&Value]) -> Result<Value, String>;
+type Body = fn(&[&Value]) -> Result<Value, Failure>;
+
+/// Why a call gives nothing.
+enum Failure {
+    /// In words that say no value.
+    Because(String),
+    /// In the words of its first argument, which are told where they are written in the template.
+    Told,
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Self {
+        Self::Because(why)
+    }
+}
 
 /// Spends what a call takes beyond its texts and what it gives.
 type Cost = fn(&[&Value], &Budget) -> Result<(), Exceeded>;
@@ -136,7 +153,7 @@ pub const FUNCTIONS: &[Function] = &[
         "value; fails with message if empty",
         |a| {
             if is_empty(a[1]) {
-                Err(text(a[0])?)
+                Err(Failure::Told)
             } else {
                 Ok(a[1].clone())
             }
@@ -224,14 +241,20 @@ impl Function {
     }
 
     /// The value for these arguments.
-    pub(super) fn call(&self, arguments: &[&Value]) -> Result<Value, RenderError> {
+    /// `written`: the first of them is written in the template as it is.
+    pub(super) fn call(&self, arguments: &[&Value], written: bool) -> Result<Value, RenderError> {
         let failed =
             |message: String| RenderErrorReason::Other(format!("{}: {message}", self.name));
         if arguments.len() != self.arguments.len() {
             let usage = self.arguments.join(" ");
             return Err(failed(format!("is called as {} {usage}", self.name)).into());
         }
-        Ok((self.body)(arguments).map_err(failed)?)
+        let value = (self.body)(arguments).map_err(|failure| match failure {
+            Failure::Because(why) => failed(why),
+            Failure::Told if written => failed(text(arguments[0]).unwrap_or_default()),
+            Failure::Told => failed(NOT_TOLD.to_owned()),
+        });
+        Ok(value?)
     }
 }
 
@@ -260,7 +283,7 @@ fn replaced(arguments: &[&Value], budget: &Budget) -> Result<(), Exceeded> {
     budget.spend_bytes(times.saturating_mul(new.len()))
 }
 
-fn b64dec(arguments: &[&Value]) -> Result<Value, String> {
+fn b64dec(arguments: &[&Value]) -> Result<Value, Failure> {
     let bytes = BASE64_STANDARD
         .decode(text(arguments[0])?.trim())
         .map_err(|_| "the argument is not base64".to_owned())?;
@@ -269,11 +292,11 @@ fn b64dec(arguments: &[&Value]) -> Result<Value, String> {
     Ok(text.into())
 }
 
-fn b64enc(arguments: &[&Value]) -> Result<Value, String> {
+fn b64enc(arguments: &[&Value]) -> Result<Value, Failure> {
     Ok(BASE64_STANDARD.encode(text(arguments[0])?).into())
 }
 
-fn has_condition(arguments: &[&Value]) -> Result<Value, String> {
+fn has_condition(arguments: &[&Value]) -> Result<Value, Failure> {
     let (type_, status) = (text(arguments[1])?, text(arguments[2])?);
     let conditions = arguments[0]
         .pointer("/status/conditions")

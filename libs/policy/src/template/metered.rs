@@ -158,7 +158,9 @@ impl HelperDef for Metered {
     ) -> Result<ScopedJson<'rc>, RenderError> {
         let arguments: Vec<&Value> = call.params().iter().map(PathAndJson::value).collect();
         self.function.pay(&arguments, &self.budget).map_err(stop)?;
-        let value = self.function.call(&arguments)?;
+        let first = call.param(0);
+        let written = first.is_some_and(|first| first.try_get_constant_value().is_some());
+        let value = self.function.call(&arguments, written)?;
         self.budget.spend_value(&value).map_err(stop)?;
         Ok(ScopedJson::Derived(value))
     }

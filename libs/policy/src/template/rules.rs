@@ -44,6 +44,10 @@ pub const STEPS_LIMIT: usize = 4 * STEP_LIMIT;
 /// Bytes that the functions of all of them take and give.
 pub const WORKS_LIMIT: usize = 4 * WORK_LIMIT;
 
+/// What is told where a template says itself that it fails, in words that are not written in it as they are: they may hold what is in a Secret.
+pub(super) const NOT_TOLD: &str =
+    "its message is put together from values, which are not told: write the message in quotes";
+
 /// What is wrong with a template or with its result. Says where and what, never a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {

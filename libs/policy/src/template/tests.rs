@@ -181,6 +181,14 @@ fn what_is_wrong_is_said_with_its_place_and_without_values() {
             "{{required \"spec.region is empty\" source.spec.region}}",
             "required: spec.region is empty",
         ),
+        (
+            "{{required source.spec.apiEndpoint source.spec.region}}",
+            "required: its message is put together from values, which are not told: write the message in quotes",
+        ),
+        (
+            "{{required (b64dec references.secret.data.token) \"\"}}",
+            "required: its message is put together from values, which are not told: write the message in quotes",
+        ),
     ];
     for (text, expected) in table {
         let error = render(text).unwrap_err().to_string();

@@ -7,7 +7,7 @@ use super::{
     functions::call::{Function, Takes},
     parse::Parsed,
     print,
-    stop::Stop,
+    stop::{Failure, Stop},
     tree::{Call, Cases, Command, Expr, List, Names, Node, Pipeline, Range, Term},
     value::{self, Value},
 };
@@ -380,7 +380,10 @@ impl<'r, 'a> Run<'r, 'a> {
             return Err(Stop::at(at, message));
         }
         let answer = function.call(values, self.budget);
-        answer.map_err(|failure| Stop::of(at, function.name, failure))
+        answer.map_err(|failure| match (failure, written(arguments)) {
+            (Failure::Told, Some(message)) => Stop::of(at, function.name, Failure::of(message)),
+            (failure, _) => Stop::of(at, function.name, failure),
+        })
     }
 
     /// The first argument that is as said, or the last one.
@@ -419,6 +422,19 @@ impl<'r, 'a> Run<'r, 'a> {
                 held(at, value, takes)
             }
         }
+    }
+}
+
+/// The text that a call has as its only argument, where that is written in the template as it is.
+fn written(arguments: &[Expr]) -> Option<&str> {
+    match arguments {
+        [
+            Expr {
+                term: Term::Text(text),
+                ..
+            },
+        ] => Some(text),
+        _ => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a rendering does not come to its end.
 
-use crate::template::budget::Exceeded;
+use crate::template::{budget::Exceeded, rules::NOT_TOLD};
 
 /// What a function says of a call that it can't answer. Never says a value.
 #[derive(Debug)]
@@ -8,6 +8,8 @@ pub(super) enum Failure {
     /// A limit; the words are put by whoever looks at the budget afterwards.
     Limit,
     Message(String),
+    /// In the words of its only argument, which are told where they are written in the template.
+    Told,
 }
 
 impl Failure {
@@ -52,6 +54,7 @@ impl Stop {
         match failure {
             Failure::Limit => Self::Limit,
             Failure::Message(message) => Self::at(at, format!("{name}: {message}")),
+            Failure::Told => Self::at(at, format!("{name}: {NOT_TOLD}")),
         }
     }
 }

@@ -175,6 +175,14 @@ fn what_is_wrong_with_a_go_template_is_said_with_its_place_and_without_values() 
             "{{ fail \"spec.region is empty\" }}",
             "line 1, column 4: fail: spec.region is empty",
         ),
+        (
+            "{{ fail .source.metadata.name }}",
+            "line 1, column 4: fail: its message is put together from values, which are not told: write the message in quotes",
+        ),
+        (
+            "{{ b64dec .references.secret.data.token | fail }}",
+            "line 1, column 43: fail: its message is put together from values, which are not told: write the message in quotes",
+        ),
     ];
     for (text, expected) in table {
         let error = render_go(text).unwrap_err().to_string();
