@@ -12,6 +12,7 @@ mod compiled;
 mod context;
 mod controller;
 mod looks;
+mod named;
 mod plan;
 mod reconcile;
 mod record;

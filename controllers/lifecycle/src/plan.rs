@@ -14,6 +14,7 @@ use kube::{Resource, ResourceExt};
 
 use crate::{
     Compiled, Lookup, Stop, decode,
+    named::check_named,
     references::{gather, not_listed},
 };
 
@@ -237,6 +238,7 @@ fn render(facts: &Facts<'_>, data: &TemplateData) -> Result<PediaCluster, Stop> 
         .render(data)
         .map_err(|error| failed(error.to_string()))?;
     let mut cluster = decode(&text).map_err(failed)?;
+    check_named(&facts.lifecycle.spec.template, &cluster.spec).map_err(failed)?;
     let owner = facts.lifecycle.owner_ref(&()).ok_or_else(|| {
         Stop::because(
             Reason::FailedSetOwner,

@@ -475,6 +475,44 @@ fn a_null_is_the_empty_text_where_a_text_is_required() {
     );
 }
 
+/// As policies for Clusterpedia have them, a value between quotes that nothing looks at.
+#[test]
+fn a_value_of_the_source_brings_in_no_field_that_is_ours_alone() {
+    let template = "
+spec:
+  apiserver: \"{{source.spec.apiEndpoint}}\"
+  syncResources: []
+";
+    let evil = |field: &str| {
+        let source = json!({"spec": {
+            "apiEndpoint": format!("https://evil\"\n  {field} #"),
+            "secretRef": {"namespace": "karmada-cluster", "name": "east"},
+        }});
+        let mut world = world().set("/spec/template", json!(template));
+        world.source = found("east", &source.to_string(), false);
+        world.told()
+    };
+    let fields = [
+        (
+            "connection",
+            "connection: {insecureSkipTLSVerification: true}",
+        ),
+        (
+            "authenticationFrom",
+            "authenticationFrom: {token: {namespace: karmada-cluster, name: other, key: token}}",
+        ),
+        ("authorizationMode", "authorizationMode: outer-only"),
+    ];
+    for (name, field) in fields {
+        let told = evil(field);
+        let expected = format!(
+            "FailedResolveAndDecodePediaCluster: template: spec.{name}: a value of the source"
+        );
+        assert!(told.starts_with(&expected), "{told}");
+    }
+    assert_eq!(evil("caData: YQ=="), "create");
+}
+
 #[test]
 fn only_a_policy_may_control_a_lifecycle() {
     let owners = "/metadata/ownerReferences";

@@ -1,0 +1,121 @@
+//! Fields that decide where a credential goes, or who may search, and that no policy for Clusterpedia has: a PediaCluster has them only where the
+//! template itself names them. Such policies put values of the source object between quotes as they are, and a value with a quote and a line
+//! break in it would be further fields. Pure.
+
+use armadex_crds::{AuthenticationFrom, PediaClusterSpec, SecretKeyRef};
+
+/// Which of them the template does not name, and the way out.
+pub(crate) fn check_named(template: &str, spec: &PediaClusterSpec) -> Result<(), String> {
+    let from = spec.authentication_from.as_ref();
+    let fields = [
+        (spec.connection.is_some(), "connection", "connection"),
+        (from.is_some(), "authenticationFrom", "authenticationFrom"),
+        (
+            from.is_some_and(names_a_namespace),
+            "authenticationFrom.*.namespace",
+            "namespace",
+        ),
+        (
+            spec.authorization_mode.is_some(),
+            "authorizationMode",
+            "authorizationMode",
+        ),
+    ];
+    let unnamed = fields
+        .iter()
+        .find(|(is_there, _, key)| *is_there && !names(template, key));
+    match unnamed {
+        Some((_, field, key)) => Err(format!(
+            "spec.{field}: a value of the source object or of a reference brought it in, the template itself has no {key}: put the values \
+             that it renders through toJson, or have the template name the field, be it in a comment"
+        )),
+        None => Ok(()),
+    }
+}
+
+fn names_a_namespace(from: &AuthenticationFrom) -> bool {
+    let AuthenticationFrom {
+        kubeconfig,
+        ca,
+        cert,
+        key,
+        token,
+    } = from;
+    let mut secrets = [kubeconfig, ca, cert, key, token].into_iter().flatten();
+    secrets.any(|SecretKeyRef { namespace, .. }| !namespace.is_empty())
+}
+
+/// Whether a key stands in a template as one: before a colon, or in quotes.
+fn names(template: &str, key: &str) -> bool {
+    let mut found = template.match_indices(key);
+    found.any(|(at, _)| {
+        let before = template[..at].chars().next_back();
+        let behind = &template[at + key.len()..];
+        let quoted =
+            before.is_some_and(|quote| "\"'`".contains(quote) && behind.starts_with(quote));
+        let part_of_another = before.is_some_and(|c| c.is_alphanumeric() || "_-.$/".contains(c));
+        quoted || (!part_of_another && behind.trim_start().starts_with(':'))
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn check(template: &str, spec: &Value) -> Result<(), String> {
+        let mut fields = json!({"syncResources": []});
+        fields
+            .as_object_mut()
+            .unwrap()
+            .extend(spec.as_object().unwrap().clone());
+        check_named(template, &serde_json::from_value(fields).unwrap())
+    }
+
+    #[test]
+    fn what_is_ours_alone_comes_about_only_where_the_template_names_it() {
+        let connection = json!({"connection": {"insecureSkipTLSVerification": true}});
+        let token = json!({"authenticationFrom": {"token": {"name": "a", "key": "b"}}});
+        let elsewhere =
+            json!({"authenticationFrom": {"token": {"name": "a", "key": "b", "namespace": "c"}}});
+        let mode = json!({"authorizationMode": "outer-only"});
+        let named = [
+            ("connection: {}", &connection),
+            ("{\"connection\" : {}}", &connection),
+            (
+                "{{ dict \"connection\" .source.way | toJson }}",
+                &connection,
+            ),
+            ("# connection:\n{{toJson source.spec}}", &connection),
+            ("  authenticationFrom:", &token),
+            ("authenticationFrom: {token: {namespace: c}}", &elsewhere),
+            ("authorizationMode: inner", &mode),
+            ("", &json!({"apiserver": "https://a"})),
+        ];
+        for (template, spec) in named {
+            assert_eq!(check(template, spec), Ok(()), "{template}");
+        }
+        let unnamed = [
+            (
+                "apiserver: {{ .source.spec.connection }}",
+                &connection,
+                "spec.connection: ",
+            ),
+            ("my-connection: 1", &connection, "spec.connection: "),
+            ("# the connection of it", &connection, "spec.connection: "),
+            ("", &token, "spec.authenticationFrom: "),
+            (
+                "authenticationFrom: {token: {{toJson .source.metadata.namespace}}}",
+                &elsewhere,
+                "spec.authenticationFrom.*.namespace: ",
+            ),
+            ("", &mode, "spec.authorizationMode: "),
+        ];
+        for (template, spec, begin) in unnamed {
+            let error = check(template, spec).unwrap_err();
+            assert!(error.starts_with(begin), "{template}: {error}");
+        }
+    }
+}
