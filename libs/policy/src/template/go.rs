@@ -17,6 +17,7 @@ mod stop;
 mod tokens;
 mod tree;
 mod value;
+mod walk;
 
 use std::sync::Arc;
 

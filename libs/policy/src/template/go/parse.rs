@@ -424,6 +424,10 @@ impl<'a> Parser<'a> {
                 self.next = before;
                 return Ok((names, false));
             }
+            if token.text == "$" {
+                let message = "$ is what the template is rendered over: to set it is not offered";
+                return Err(Wrong::rule(token.at, message.to_owned()));
+            }
             self.take_word();
             names.push(token.text.into());
             self.state.variables.push(token.text);

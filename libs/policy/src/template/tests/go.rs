@@ -150,6 +150,18 @@ fn what_is_wrong_with_a_go_template_is_said_with_its_place_and_without_values() 
             "{{ .sorce.a }}",
             "line 1, column 4: .sorce is unknown: a path begins with .source or .references",
         ),
+        (
+            "{{ range .source.a }}{{ $.sorce.a }}{{ end }}",
+            "line 1, column 25: .sorce is unknown: a path begins with .source or .references",
+        ),
+        (
+            "{{ $.references.nokey.data }}",
+            "line 1, column 4: no reference has the key nokey",
+        ),
+        (
+            "{{ $ := .source }}",
+            "line 1, column 4: $ is what the template is rendered over: to set it is not offered",
+        ),
         // These depend on the source object.
         (
             "{{ upper .source.spec.n }}",
