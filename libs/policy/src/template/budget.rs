@@ -60,6 +60,11 @@ impl Budget {
             .map_or(Ok(()), |all| all.spend_bytes(bytes))
     }
 
+    #[cfg(test)]
+    pub(super) fn bytes_left(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     /// A path of so many steps leads to where the rendering is.
     pub(super) fn came_to(&self, steps: usize) {
         self.longest_path.fetch_max(steps, Ordering::Relaxed);

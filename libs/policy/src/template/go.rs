@@ -8,7 +8,7 @@ mod floats;
 mod functions;
 mod literals;
 mod parse;
-mod print;
+pub(super) mod print;
 mod printf;
 mod quote;
 mod reads;
@@ -35,6 +35,14 @@ use print::NO_VALUE;
 use run::Run;
 use stop::Stop;
 use value::Value;
+
+#[cfg(test)]
+pub(super) use functions::{
+    all as functions_table,
+    call::{Function, Takes},
+};
+#[cfg(test)]
+pub(super) use value::LOOKED_AT;
 
 /// The names of all functions, in order.
 pub(super) fn function_names() -> Vec<&'static str> {

@@ -5,8 +5,7 @@ use handlebars::{
     template::{HelperTemplate, Parameter, TemplateElement},
 };
 
-/// Bytes of a name that are copied in one step.
-const BYTES_OF_STEP: usize = 64;
+use super::rules::BYTES_OF_STEP;
 
 /// What a tag prints is copied, turned into text and written. A call in the place of a name, `{{(lower x)}}`, is made once to see whether
 /// it gives the name of a function, and up to twice to print what it gives.

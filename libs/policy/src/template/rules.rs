@@ -29,6 +29,9 @@ pub const TAGS_LIMIT: usize = 2 * TAG_LIMIT;
 /// hundredth of them.
 pub const STEP_LIMIT: usize = 100_000;
 
+/// Bytes of a name that are copied, or looked up, in one step.
+pub(super) const BYTES_OF_STEP: usize = 64;
+
 /// Bytes of text and values that the functions of one rendering take and give. Ten times an object
 /// as large as an API server stores.
 pub const WORK_LIMIT: usize = 16 * 1024 * 1024;

@@ -6,6 +6,7 @@ use super::*;
 
 mod go;
 mod grammar;
+mod paid;
 mod prices;
 
 fn data() -> TemplateData {

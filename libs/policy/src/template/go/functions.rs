@@ -7,6 +7,7 @@
 mod builtin;
 pub(super) mod call;
 mod encoding;
+mod from_json;
 mod lists;
 mod maps;
 mod numbers;
@@ -18,7 +19,7 @@ mod values;
 use call::Function;
 
 /// Every function that is offered, by where it is from.
-fn all() -> impl Iterator<Item = &'static Function> {
+pub(in crate::template) fn all() -> impl Iterator<Item = &'static Function> {
     let tables = [
         builtin::FUNCTIONS,
         encoding::FUNCTIONS,

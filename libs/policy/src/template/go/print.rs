@@ -29,6 +29,13 @@ pub(super) struct Flags {
     pub(super) precision: Option<usize>,
 }
 
+/// Where values are written to.
+pub(in crate::template) trait Out: Write {
+    /// Called before so many values in a list or map are looked at. What is written of them may be next to nothing: who holds what a template
+    /// does to its limits counts them here.
+    fn look_at(&mut self, values: usize) -> Result;
+}
+
 /// Writes values to a text that may not take all of them.
 pub(super) struct Printer<'o, W> {
     pub(super) out: &'o mut W,
@@ -38,7 +45,7 @@ pub(super) struct Printer<'o, W> {
 }
 
 /// Of values one after the other, with a space between two that are no texts.
-pub(super) fn print(out: &mut impl Write, values: &[Value<'_>]) -> Result {
+pub(super) fn print(out: &mut impl Out, values: &[Value<'_>]) -> Result {
     let mut printer = Printer::new(out);
     let is_text = |value: &Value<'_>| matches!(value, Value::Text(_));
     for (place, value) in values.iter().enumerate() {
@@ -51,7 +58,7 @@ pub(super) fn print(out: &mut impl Write, values: &[Value<'_>]) -> Result {
 }
 
 /// On a line.
-pub(super) fn print_line(out: &mut impl Write, values: &[Value<'_>]) -> Result {
+pub(super) fn print_line(out: &mut impl Out, values: &[Value<'_>]) -> Result {
     let mut printer = Printer::new(out);
     for (place, value) in values.iter().enumerate() {
         if place > 0 {
@@ -62,7 +69,7 @@ pub(super) fn print_line(out: &mut impl Write, values: &[Value<'_>]) -> Result {
     printer.out.write_char('\n')
 }
 
-impl<'o, W: Write> Printer<'o, W> {
+impl<'o, W: Out> Printer<'o, W> {
     pub(super) fn new(out: &'o mut W) -> Self {
         Self {
             out,
@@ -117,6 +124,7 @@ impl<'o, W: Write> Printer<'o, W> {
             }
         }
         self.out.write_char(if syntax { '{' } else { '[' })?;
+        self.out.look_at(list.len())?;
         for (place, item) in list.iter().enumerate() {
             if place > 0 {
                 self.out.write_str(if syntax { ", " } else { " " })?;
@@ -133,6 +141,7 @@ impl<'o, W: Write> Printer<'o, W> {
         } else {
             self.out.write_str("map[")?;
         }
+        self.out.look_at(2 * map.len())?;
         for (place, (name, field)) in map.fields().into_iter().enumerate() {
             if place > 0 {
                 self.out.write_str(if syntax { ", " } else { " " })?;
@@ -178,13 +187,14 @@ impl<'o, W: Write> Printer<'o, W> {
 
     fn quoted(&mut self, text: &str) -> Result {
         let text = self.truncated(text);
-        let mut quoted = String::new();
-        if self.flags.sharp && quote::fits_backquotes(text) {
-            write!(quoted, "`{text}`")?;
-        } else {
-            quote::text(&mut quoted, text, self.flags.plus)?;
-        }
-        self.padded(&quoted)
+        let Flags { sharp, plus, .. } = self.flags;
+        self.padded_by(|mut out| {
+            if sharp && quote::fits_backquotes(text) {
+                write!(out, "`{text}`")
+            } else {
+                quote::text(&mut out, text, plus)
+            }
+        })
     }
 
     fn truncated<'t>(&self, text: &'t str) -> &'t str {
@@ -199,22 +209,22 @@ impl<'o, W: Write> Printer<'o, W> {
         let Flags { sharp, space, .. } = self.flags;
         let most = self.flags.precision.unwrap_or(bytes.len());
         let bytes = &bytes[..most.min(bytes.len())];
-        let mut digits = String::new();
-        for (place, byte) in bytes.iter().enumerate() {
-            if place > 0 && space {
-                digits.push(' ');
+        self.padded_by(|out| {
+            for (place, byte) in bytes.iter().enumerate() {
+                if place > 0 && space {
+                    out.write_char(' ')?;
+                }
+                if sharp && (place == 0 || space) {
+                    write!(out, "0{verb}")?;
+                }
+                if verb == 'x' {
+                    write!(out, "{byte:02x}")?;
+                } else {
+                    write!(out, "{byte:02X}")?;
+                }
             }
-            if sharp && (place == 0 || space) {
-                digits.push('0');
-                digits.push(verb);
-            }
-            if verb == 'x' {
-                write!(digits, "{byte:02x}")?;
-            } else {
-                write!(digits, "{byte:02X}")?;
-            }
-        }
-        self.padded(&digits)
+            Ok(())
+        })
     }
 
     fn integer(&mut self, value: &Value<'_>, magnitude: u64, negative: bool, verb: char) -> Result {
@@ -362,13 +372,21 @@ impl<'o, W: Write> Printer<'o, W> {
         Ok(())
     }
 
-    /// With what is missing to the width.
     fn padded(&mut self, text: &str) -> Result {
+        self.padded_by(|out| out.write_str(text))
+    }
+
+    /// What is written like this, with what is missing to the width. Nothing is kept of it: a text that is written out may be many times as long.
+    fn padded_by(&mut self, write: impl Fn(&mut dyn Write) -> Result) -> Result {
         let flags = self.flags;
-        let length = text.chars().count();
-        let around = flags.width.unwrap_or_default().saturating_sub(length);
+        let Some(width) = flags.width else {
+            return write(self.out);
+        };
+        let mut length = Length(0);
+        write(&mut length)?;
+        let around = width.saturating_sub(length.0);
         if flags.minus {
-            self.out.write_str(text)?;
+            write(self.out)?;
             return self.spaces(around);
         }
         if flags.zero {
@@ -376,12 +394,22 @@ impl<'o, W: Write> Printer<'o, W> {
         } else {
             self.spaces(around)?;
         }
-        self.out.write_str(text)
+        write(self.out)
     }
 
     fn spaces(&mut self, count: usize) -> Result {
         const SPACES: &str = "                                                                ";
         repeated(self.out, count, SPACES)
+    }
+}
+
+/// How many characters are written.
+struct Length(usize);
+
+impl Write for Length {
+    fn write_str(&mut self, text: &str) -> Result {
+        self.0 += text.chars().count();
+        Ok(())
     }
 }
 

@@ -1,9 +1,9 @@
 //! `printf`: a format with verbs, of which each takes a value.
 
-use std::fmt::{Result, Write};
+use std::fmt::Result;
 
 use super::{
-    print::{Flags, Printer},
+    print::{Flags, Out, Printer},
     value::Value,
 };
 
@@ -19,10 +19,12 @@ struct Format<'f, 'v, 'a> {
     numbered: bool,
     /// Those of this verb are there.
     good: bool,
+    /// Where the last bracket closes: none is looked for behind it, at one verb after the other.
+    closes: Option<usize>,
 }
 
 /// Writes the values by the format.
-pub(super) fn printf<W: Write>(
+pub(super) fn printf<W: Out>(
     printer: &mut Printer<'_, W>,
     format: &str,
     values: &[Value<'_>],
@@ -34,6 +36,7 @@ pub(super) fn printf<W: Write>(
         next: 0,
         numbered: false,
         good: true,
+        closes: format.rfind(']'),
     };
     while let Some(length) = format.rest().find('%') {
         printer.out.write_str(&format.rest()[..length])?;
@@ -47,7 +50,7 @@ pub(super) fn printf<W: Write>(
     Ok(())
 }
 
-fn extra<W: Write>(printer: &mut Printer<'_, W>, values: &[Value<'_>]) -> Result {
+fn extra<W: Out>(printer: &mut Printer<'_, W>, values: &[Value<'_>]) -> Result {
     printer.flags = Flags::default();
     printer.out.write_str("%!(EXTRA ")?;
     for (place, value) in values.iter().enumerate() {
@@ -64,7 +67,7 @@ fn extra<W: Write>(printer: &mut Printer<'_, W>, values: &[Value<'_>]) -> Result
 
 impl Format<'_, '_, '_> {
     /// One verb, behind its sign.
-    fn verb<W: Write>(&mut self, printer: &mut Printer<'_, W>) -> Result {
+    fn verb<W: Out>(&mut self, printer: &mut Printer<'_, W>) -> Result {
         self.good = true;
         let mut flags = self.flags();
         let mut behind_number = self.number();
@@ -110,7 +113,7 @@ impl Format<'_, '_, '_> {
         }
     }
 
-    fn width<W: Write>(
+    fn width<W: Out>(
         &mut self,
         printer: &mut Printer<'_, W>,
         flags: &mut Flags,
@@ -137,7 +140,7 @@ impl Format<'_, '_, '_> {
         Ok(())
     }
 
-    fn precision<W: Write>(
+    fn precision<W: Out>(
         &mut self,
         printer: &mut Printer<'_, W>,
         flags: &mut Flags,
@@ -196,7 +199,9 @@ impl Format<'_, '_, '_> {
         }
         self.numbered = true;
         let rest = self.rest();
-        let Some(end) = rest.find(']').filter(|_| rest.len() > 2) else {
+        let closes = self.closes.is_some_and(|last| last > self.at);
+        let end = closes.then(|| rest.find(']')).flatten();
+        let Some(end) = end.filter(|_| rest.len() > 2) else {
             self.at += 1;
             self.good = false;
             return false;

@@ -11,10 +11,11 @@ use super::{
     tree::{Call, Cases, Command, Expr, List, Names, Node, Pipeline, Range, Term},
     value::{self, Value},
 };
-use crate::template::{bounded::Bounded, budget::Budget, rules::RUN_DEPTH_LIMIT};
-
-/// Bytes of a name that are looked up in one step.
-const BYTES_OF_STEP: usize = 64;
+use crate::template::{
+    bounded::Bounded,
+    budget::Budget,
+    rules::{BYTES_OF_STEP, RUN_DEPTH_LIMIT},
+};
 
 type Ran<T> = Result<T, Stop>;
 
@@ -135,7 +136,7 @@ impl<'r, 'a> Run<'r, 'a> {
             }
             Value::List(list) => self.items(range, list)?,
             Value::Map(map) => {
-                over.pay_flat(self.budget)?;
+                self.budget.spend_bytes(map.price())?;
                 self.fields(range, map.fields())?
             }
             Value::Missing | Value::Nil => None,

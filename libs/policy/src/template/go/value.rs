@@ -13,6 +13,21 @@ use crate::template::budget::{Budget, Exceeded};
 /// How deep values stand in each other, besides what an object brings: 127 levels, as its parser takes no more.
 const DEPTH_LIMIT: usize = 128;
 
+/// Bytes of a value in a list, without what it holds elsewhere.
+pub(super) const ITEM: usize = size_of::<Value<'_>>();
+
+/// Bytes that a short text of its own takes: how many hold it, and what the allocator rounds it up to.
+pub(super) const SMALL: usize = 32;
+
+/// Bytes that a list takes besides its items.
+pub(super) const LIST_ITSELF: usize = size_of::<OwnList<'_>>() + 2 * SMALL;
+
+/// Bytes that a field takes in a map that was made: nodes of the tree are half full at the worst.
+pub(super) const FIELD: usize = 4 * ITEM;
+
+/// Bytes that a map takes besides its fields: the first node of its tree has room for eleven.
+pub(super) const MAP_ITSELF: usize = size_of::<OwnMap<'_>>() + 11 * 2 * ITEM + 2 * SMALL;
+
 #[derive(Clone, Debug)]
 pub(super) enum Value<'a> {
     /// No value at all, as of a key that is not there.
@@ -276,17 +291,21 @@ impl<'a> Value<'a> {
             _ => budget.spend_bytes(own),
         }
     }
+}
 
-    /// Spends what it takes to go over it without going into what is in it.
-    pub(super) fn pay_flat(&self, budget: &Budget) -> Result<(), Exceeded> {
-        let items = match self {
-            Self::Text(text) => return budget.spend_bytes(text.len()),
-            Self::List(list) => list.len(),
-            Self::Map(map) => 2 * map.len(),
-            _ => 0,
-        };
-        budget.spend_bytes(items.saturating_mul(size_of::<Self>()))
-    }
+/// Tests hold whoever looks at so many values to have paid for them.
+#[cfg(not(test))]
+const fn looked_at(_: usize) {}
+
+#[cfg(test)]
+fn looked_at(values: usize) {
+    LOOKED_AT.with(|all| all.set(all.get() + values));
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Values in lists and maps that this thread has looked at.
+    pub(in crate::template) static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 fn deeper<'v, 'a: 'v>(values: impl Iterator<Item = &'v Value<'a>>) -> Result<usize, Failure> {
@@ -320,6 +339,7 @@ impl<'a> List<'a> {
     }
 
     pub(super) fn get(&self, place: usize) -> Option<Value<'a>> {
+        looked_at(1);
         match self {
             Self::Lent(items) => items.get(place).map(Value::of),
             Self::Own(list) => list.items.get(place).cloned(),
@@ -347,14 +367,25 @@ impl<'a> Map<'a> {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<Value<'a>> {
+        looked_at(1);
         match self {
             Self::Lent(fields) => fields.get(name).map(Value::of),
             Self::Own(map) => map.fields.get(name).cloned(),
         }
     }
 
+    /// Bytes that it takes to put all fields in order: their names are compared.
+    pub(super) fn price(&self) -> usize {
+        let names: usize = match self {
+            Self::Lent(fields) => fields.keys().map(String::len).sum(),
+            Self::Own(map) => map.fields.keys().map(|name| name.len()).sum(),
+        };
+        names.saturating_add(self.len().saturating_mul(2 * ITEM))
+    }
+
     /// All fields, by the bytes of their names.
     pub(super) fn fields(&self) -> Vec<(Text<'a>, Value<'a>)> {
+        looked_at(2 * self.len());
         match self {
             Self::Lent(fields) => {
                 let fields = fields.iter();

@@ -1,14 +1,17 @@
 //! A function as the table has it, and what a call of it works with: the arguments, which are held to what it takes, and the budget that it
 //! pays from.
 
-use std::fmt::{self, Write};
+use std::{
+    fmt::{self, Write},
+    rc::Rc,
+};
 
 use crate::template::{
     budget::{Budget, Exceeded},
     go::{
-        print::{self, Printer},
+        print::{self, Out, Printer},
         stop::Failure,
-        value::{List, Map, Text, Value},
+        value::{FIELD, ITEM, List, Map, SMALL, Text, Value},
     },
 };
 
@@ -100,8 +103,13 @@ impl Function {
         }
     }
 
-    /// The value for these arguments. Whatever is text is paid for first.
-    pub(crate) fn call<'a>(&self, arguments: Vec<Value<'a>>, budget: &Budget) -> Answer<'a> {
+    /// The value for these arguments. Whatever is text is paid for first, and a text that it made afterwards. What else is looked at or made
+    /// the function itself pays for, before it does.
+    pub(in crate::template::go) fn call<'a>(
+        &self,
+        arguments: Vec<Value<'a>>,
+        budget: &Budget,
+    ) -> Answer<'a> {
         for argument in &arguments {
             if let Value::Text(text) = argument {
                 budget.spend_bytes(text.len())?;
@@ -112,7 +120,11 @@ impl Function {
             budget,
         };
         let value = (self.body)(&mut arguments)?;
-        value.pay_flat(budget)?;
+        if let Value::Text(Text::Own(text)) = &value
+            && Rc::strong_count(text) == 1
+        {
+            budget.spend_bytes(text.len())?;
+        }
         Ok(value)
     }
 
@@ -180,19 +192,33 @@ impl<'b, 'a> Arguments<'b, 'a> {
         self.given.by_ref().collect()
     }
 
-    /// A list whose items are paid for.
-    pub(super) fn list(&mut self) -> Result<List<'a>, Failure> {
+    /// A list of which little is looked at.
+    pub(super) fn unpaid_list(&mut self) -> Result<List<'a>, Failure> {
         match self.value() {
-            Value::List(list) => {
-                self.pay(list.len().saturating_mul(size_of::<Value<'_>>()))?;
-                Ok(list)
-            }
+            Value::List(list) => Ok(list),
             _ => Err(Failure::of("the argument is no list")),
         }
     }
 
+    /// A list of which everything is looked at, or copied into another one.
+    pub(super) fn list(&mut self) -> Result<List<'a>, Failure> {
+        let list = self.unpaid_list()?;
+        self.pay_items(list.len())?;
+        Ok(list)
+    }
+
     pub(super) fn pay(&self, bytes: usize) -> Result<(), Exceeded> {
         self.budget.spend_bytes(bytes)
+    }
+
+    /// For so many values that are looked at, or put into a list.
+    pub(super) fn pay_items(&self, count: usize) -> Result<(), Exceeded> {
+        self.pay(count.saturating_mul(ITEM))
+    }
+
+    /// For so many fields that are put into a map.
+    pub(super) fn pay_fields(&self, count: usize) -> Result<(), Exceeded> {
+        self.pay(count.saturating_mul(FIELD))
     }
 
     /// Text that is paid for as it is written.
@@ -220,14 +246,26 @@ pub(crate) struct Paid<'b> {
     exceeded: Option<Exceeded>,
 }
 
+impl Paid<'_> {
+    fn pay(&mut self, bytes: usize) -> fmt::Result {
+        self.budget.spend_bytes(bytes).map_err(|exceeded| {
+            self.exceeded = Some(exceeded);
+            fmt::Error
+        })
+    }
+}
+
 impl Write for Paid<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if let Err(exceeded) = self.budget.spend_bytes(text.len()) {
-            self.exceeded = Some(exceeded);
-            return Err(fmt::Error);
-        }
+        self.pay(text.len())?;
         self.text.push_str(text);
         Ok(())
+    }
+}
+
+impl Out for Paid<'_> {
+    fn look_at(&mut self, values: usize) -> fmt::Result {
+        self.pay(values.saturating_mul(ITEM))
     }
 }
 
@@ -239,6 +277,7 @@ pub(super) fn as_text<'a>(
     if let Value::Text(text) = value {
         return Ok(text.clone());
     }
+    arguments.pay(SMALL)?;
     let text = arguments.written(|out| Printer::new(out).argument(value, 'v'))?;
     Ok(Text::Own(text.into()))
 }
@@ -256,7 +295,7 @@ pub(super) fn as_texts<'a>(
     match value {
         Value::Missing | Value::Nil => Ok(Vec::new()),
         Value::List(list) => {
-            arguments.pay(list.len().saturating_mul(size_of::<Value<'_>>()))?;
+            arguments.pay_items(list.len())?;
             let items = list.iter().filter(|item| !matches!(item, Value::Nil));
             items.map(|item| as_text(&item, arguments)).collect()
         }

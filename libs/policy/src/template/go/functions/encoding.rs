@@ -3,15 +3,13 @@
 use std::fmt::{self, Write};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use serde_json::Value as Json;
 use sha2::{Digest, Sha256, Sha512};
 
-use super::call::{Answer, Arguments, Function, Takes};
-use crate::template::go::{
-    floats,
-    stop::Failure,
-    value::{Text, Value},
+use super::{
+    call::{Answer, Arguments, Function, Takes},
+    from_json::{parsed, parsed_or_nil},
 };
+use crate::template::go::{floats, stop::Failure, value::Value};
 
 const ANYTHING: &[Takes] = &[Takes::Anything];
 const TEXT: &[Takes] = &[Takes::Text];
@@ -45,9 +43,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("mustToPrettyJson", ANYTHING, |arguments| {
         json(arguments, Form::PRETTY)
     }),
-    Function::new("fromJson", TEXT, |arguments| {
-        Ok(parsed(arguments)?.unwrap_or(Value::Nil))
-    }),
+    Function::new("fromJson", TEXT, parsed_or_nil),
     Function::new("mustFromJson", TEXT, |arguments| {
         let value = parsed(arguments)?;
         value.ok_or_else(|| Failure::of("the argument is not JSON"))
@@ -290,39 +286,5 @@ impl<W: Write> Writer<'_, W> {
 
     fn code(&mut self, character: char) -> fmt::Result {
         write!(self.out, "\\u{:04x}", u32::from(character))
-    }
-}
-
-/// Bytes of memory that one of JSON's text may become.
-const TREE: usize = 16;
-
-/// None for what is not JSON.
-fn parsed<'a>(arguments: &mut Arguments<'_, 'a>) -> Result<Option<Value<'a>>, Failure> {
-    let text = arguments.text();
-    arguments.pay(text.len().saturating_mul(TREE))?;
-    match serde_json::from_str::<Json>(&text) {
-        Ok(json) => of_json(json).map(Some),
-        Err(_) => Ok(None),
-    }
-}
-
-/// Every number is a floating point number here.
-fn of_json<'a>(json: Json) -> Answer<'a> {
-    match json {
-        Json::Null => Ok(Value::Nil),
-        Json::Bool(holds) => Ok(holds.into()),
-        Json::Number(number) => Ok(Value::Float(number.as_f64().unwrap_or(f64::NAN))),
-        Json::String(text) => Ok(text.into()),
-        Json::Array(items) => {
-            let items = items.into_iter().map(of_json);
-            Value::list(items.collect::<Result<_, _>>()?)
-        }
-        Json::Object(fields) => {
-            let fields = fields.into_iter().map(|(name, field)| {
-                let name = Text::Own(name.into());
-                Ok((name, of_json(field)?))
-            });
-            Value::map(fields.collect::<Result<_, Failure>>()?)
-        }
     }
 }

@@ -1,5 +1,7 @@
 //! Lists.
 
+use std::borrow::Borrow;
+
 use super::{
     call::{Answer, Arguments, Function, Takes, as_text, as_texts, is_empty},
     numbers::as_integer,
@@ -7,7 +9,7 @@ use super::{
 };
 use crate::template::go::{
     stop::Failure,
-    value::{List, Of, Text, Value},
+    value::{ITEM, LIST_ITSELF, List, Of, Text, Value},
 };
 
 const ANYTHING: Takes = Takes::Anything;
@@ -58,6 +60,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn listed<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
+    arguments.pay(LIST_ITSELF)?;
+    arguments.pay_items(arguments.given.len())?;
     Value::list(arguments.rest())
 }
 
@@ -67,17 +71,18 @@ pub(super) fn texts<'a>(texts: impl IntoIterator<Item = Text<'a>>) -> Answer<'a>
 }
 
 fn first<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
-    Ok(arguments.list()?.get(0).unwrap_or(Value::Nil))
+    Ok(arguments.unpaid_list()?.get(0).unwrap_or(Value::Nil))
 }
 
 fn last<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
-    let list = arguments.list()?;
+    let list = arguments.unpaid_list()?;
     let last = list.len().checked_sub(1).and_then(|place| list.get(place));
     Ok(last.unwrap_or(Value::Nil))
 }
 
 fn without_one<'a>(arguments: &mut Arguments<'_, 'a>, begin: usize, end: usize) -> Answer<'a> {
     let list = arguments.list()?;
+    arguments.pay(LIST_ITSELF)?;
     match list.len() {
         0 => Ok(Value::nil_list(Of::Anything)),
         length => Value::list(part(&list, begin, length - end)),
@@ -90,12 +95,14 @@ fn part<'a>(list: &List<'a>, begin: usize, end: usize) -> Vec<Value<'a>> {
 
 fn append<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
     let list = arguments.list()?;
+    arguments.pay(LIST_ITSELF)?;
     let one = arguments.value();
     Value::list(list.iter().chain([one]).collect())
 }
 
 fn prepend<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
     let list = arguments.list()?;
+    arguments.pay(LIST_ITSELF)?;
     let one = arguments.value();
     Value::list([one].into_iter().chain(list.iter()).collect())
 }
@@ -122,7 +129,7 @@ fn compact<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
 
 fn unique<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
     let list = arguments.list()?;
-    let mut seen = Vec::new();
+    let mut seen: Vec<Value<'a>> = Vec::new();
     for item in list.iter() {
         if !is_among(&item, &seen, arguments)? {
             seen.push(item);
@@ -148,21 +155,19 @@ fn has<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
     let haystack = arguments.value();
     match haystack {
         Value::Nil => Ok(false.into()),
-        Value::List(list) => {
-            let items: Vec<_> = list.iter().collect();
-            Ok(is_among(&needle, &items, arguments)?.into())
-        }
+        Value::List(list) => Ok(is_among(&needle, list.iter(), arguments)?.into()),
         _ => Err(Failure::of("the last argument is no list")),
     }
 }
 
-fn is_among(
-    value: &Value<'_>,
-    those: &[Value<'_>],
-    arguments: &Arguments<'_, '_>,
+/// Pays for those that it looks at.
+fn is_among<'a>(
+    value: &Value<'a>,
+    those: impl IntoIterator<Item = impl Borrow<Value<'a>>>,
+    arguments: &Arguments<'_, 'a>,
 ) -> Result<bool, Failure> {
     for other in those {
-        if are_the_same(value, other, arguments.budget)? {
+        if are_the_same(value, other.borrow(), arguments.budget)? {
             return Ok(true);
         }
     }
@@ -170,7 +175,7 @@ fn is_among(
 }
 
 fn slice<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
-    let list = arguments.list()?;
+    let list = arguments.unpaid_list()?;
     let places = arguments.rest();
     if list.len() == 0 {
         return Ok(Value::Nil);
@@ -183,6 +188,7 @@ fn slice<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
     if begin > end || end > list.len() {
         return Err(Failure::of("the places are not in the list"));
     }
+    arguments.pay_items(end - begin)?;
     Value::list_of(list.of(), part(&list, begin, end))
 }
 
@@ -193,6 +199,7 @@ fn chunk<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
         return Err(Failure::of("a chunk has one item at least"));
     }
     let begins = (0..list.len()).step_by(size);
+    arguments.pay(begins.len().saturating_mul(ITEM + LIST_ITSELF))?;
     let chunks = begins.map(|begin| {
         let end = begin.saturating_add(size).min(list.len());
         Value::list(part(&list, begin, end))
@@ -223,6 +230,16 @@ fn sort<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
         return texts([as_text(&value, arguments)?]);
     }
     let mut sorted = as_texts(&value, arguments)?;
+    arguments.pay(price_of_sorting(&sorted))?;
     sorted.sort();
     texts(sorted)
+}
+
+/// Bytes that are compared while these are sorted, at the worst: all of each, as often as the list can be halved and once more. They are paid for
+/// before, as an order that is given up half-way is none.
+fn price_of_sorting(texts: &[Text<'_>]) -> usize {
+    let halvings = texts.len().checked_ilog2().unwrap_or_default();
+    let times = usize::try_from(halvings).unwrap_or(usize::MAX) + 2;
+    let bytes: usize = texts.iter().map(|text| text.len() + 1).sum();
+    bytes.saturating_mul(times)
 }

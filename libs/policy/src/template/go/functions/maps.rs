@@ -1,6 +1,6 @@
 //! Maps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     call::{Answer, Arguments, Function, Takes, as_text},
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::template::go::{
     stop::Failure,
-    value::{Map, Of, Text, Value},
+    value::{LIST_ITSELF, MAP_ITSELF, Map, Of, Text, Value},
 };
 
 const WITH_NAME: &[Takes] = &[Takes::Map, Takes::Text];
@@ -36,6 +36,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn dict<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
+    arguments.pay(MAP_ITSELF)?;
+    arguments.pay_fields(arguments.given.len().div_ceil(2))?;
     let mut fields = BTreeMap::new();
     let mut given = arguments.rest().into_iter();
     while let Some(name) = given.next() {
@@ -53,12 +55,14 @@ fn fields<'a>(
     let Some(map) = map else {
         return Ok(Vec::new());
     };
-    arguments.pay(map.len().saturating_mul(2 * size_of::<Value<'_>>()))?;
+    arguments.pay(map.price())?;
     Ok(map.fields())
 }
 
 fn pluck<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
     let name = arguments.text();
+    arguments.pay(LIST_ITSELF)?;
+    arguments.pay_items(arguments.given.len())?;
     let mut found = Vec::new();
     while arguments.given.len() > 0 {
         let map = arguments.map();
@@ -69,6 +73,7 @@ fn pluck<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
 
 /// In order; for Go in none.
 fn keys<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
+    arguments.pay(LIST_ITSELF)?;
     let mut names = Vec::new();
     while arguments.given.len() > 0 {
         let map = arguments.map();
@@ -79,6 +84,7 @@ fn keys<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
 }
 
 fn values<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
+    arguments.pay(LIST_ITSELF)?;
     let map = arguments.map();
     let fields = fields(map.as_ref(), arguments)?;
     Value::list(fields.into_iter().map(|(_, field)| field).collect())
@@ -86,15 +92,15 @@ fn values<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
 
 fn chosen<'a>(arguments: &mut Arguments<'_, 'a>, these: bool) -> Answer<'a> {
     let map = arguments.map();
-    let names: std::collections::BTreeSet<_> = (0..arguments.given.len())
+    arguments.pay(MAP_ITSELF)?;
+    arguments.pay_fields(arguments.given.len())?;
+    let names: BTreeSet<_> = (0..arguments.given.len())
         .map(|_| arguments.text())
         .collect();
-    let fields = fields(map.as_ref(), arguments)?.into_iter();
-    Value::map(
-        fields
-            .filter(|(name, _)| names.contains(name) == these)
-            .collect(),
-    )
+    let mut fields = fields(map.as_ref(), arguments)?;
+    fields.retain(|(name, _)| names.contains(name) == these);
+    arguments.pay_fields(fields.len())?;
+    Value::map(fields.into_iter().collect())
 }
 
 fn dig<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {

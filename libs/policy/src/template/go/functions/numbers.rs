@@ -1,5 +1,7 @@
 //! Numbers.
 
+use std::fmt::Write;
+
 use super::call::{Answer, Arguments, Function, Takes, printed};
 use crate::template::go::{
     literals,
@@ -176,7 +178,7 @@ fn until(
     }
     let count = stop.abs_diff(start).div_ceil(step.unsigned_abs());
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    arguments.pay(count.saturating_mul(size_of::<Value<'_>>()))?;
+    arguments.pay_items(count.saturating_mul(2))?;
     let next = |number: &i64| number.checked_add(step);
     let numbers = std::iter::successors(Some(start), next);
     Ok(numbers.take(count).collect())
@@ -206,7 +208,12 @@ fn sequence<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
         step.unwrap_or(direction),
         arguments,
     )?;
-    let numbers: Vec<_> = numbers.iter().map(i64::to_string).collect();
-    arguments.pay(numbers.iter().map(String::len).sum())?;
-    Ok(numbers.join(" ").into())
+    let text = arguments.written(|out| {
+        for (place, number) in numbers.iter().enumerate() {
+            let space = if place > 0 { " " } else { "" };
+            write!(out, "{space}{number}")?;
+        }
+        Ok(())
+    })?;
+    Ok(text.into())
 }

@@ -1,16 +1,16 @@
 //! Paths with slashes.
 
-use super::call::{Function, Takes};
+use super::call::{Answer, Arguments, Function, Takes};
 
 const PATH: &[Takes] = &[Takes::Text];
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("base", PATH, |a| Ok(base(&a.text()).to_owned().into())),
     Function::new("osBase", PATH, |a| Ok(base(&a.text()).to_owned().into())),
-    Function::new("dir", PATH, |a| Ok(folder(&a.text()).into())),
-    Function::new("osDir", PATH, |a| Ok(folder(&a.text()).into())),
-    Function::new("clean", PATH, |a| Ok(clean(&a.text()).into())),
-    Function::new("osClean", PATH, |a| Ok(clean(&a.text()).into())),
+    Function::new("dir", PATH, |a| cleaned(a, folder)),
+    Function::new("osDir", PATH, |a| cleaned(a, folder)),
+    Function::new("clean", PATH, |a| cleaned(a, |path| path)),
+    Function::new("osClean", PATH, |a| cleaned(a, |path| path)),
     Function::new("ext", PATH, |a| Ok(extension(&a.text()).to_owned().into())),
     Function::new("osExt", PATH, |a| {
         Ok(extension(&a.text()).to_owned().into())
@@ -30,9 +30,15 @@ fn base(path: &str) -> &str {
     }
 }
 
-fn folder(path: &str) -> String {
+fn folder(path: &str) -> &str {
     let end = path.rfind('/').map_or(0, |slash| slash + 1);
-    clean(&path[..end])
+    &path[..end]
+}
+
+fn cleaned<'a>(arguments: &mut Arguments<'_, 'a>, part: fn(&str) -> &str) -> Answer<'a> {
+    let path = arguments.text();
+    arguments.pay_items(path.matches('/').count())?;
+    Ok(clean(part(&path)).into())
 }
 
 fn extension(path: &str) -> &str {

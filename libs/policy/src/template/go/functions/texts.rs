@@ -14,7 +14,7 @@ use crate::template::go::{
     print::Printer,
     quote,
     stop::Failure,
-    value::{Of, Text, Value},
+    value::{ITEM, MAP_ITSELF, Of, SMALL, Text, Value},
 };
 
 const TEXT: Takes = Takes::Text;
@@ -90,11 +90,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     Function::new("split", TWO, |a| {
         let (separator, text) = (a.text(), a.text());
-        numbered(parts(a, &separator, &text, -1)?)
+        numbered(a, parts(a, &separator, &text, -1)?)
     }),
     Function::new("splitn", &[TEXT, Takes::Int, TEXT], |a| {
         let (separator, most, text) = (a.text(), a.integer(), a.text());
-        numbered(parts(a, &separator, &text, most)?)
+        numbered(a, parts(a, &separator, &text, most)?)
     }),
     Function::new("splitList", TWO, |a| {
         let (separator, text) = (a.text(), a.text());
@@ -188,7 +188,7 @@ fn without_space(text: &str) -> String {
 /// Characters of a mebibyte against each of another one would take hours, so they are looked up.
 fn trim_all<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
     let (these, text) = (arguments.text(), arguments.text());
-    arguments.pay(these.len().saturating_mul(size_of::<Value<'_>>()))?;
+    arguments.pay_items(these.len())?;
     let these: BTreeSet<char> = these.chars().collect();
     let bare = text.trim_matches(|letter| these.contains(&letter));
     Ok(bare.to_owned().into())
@@ -317,7 +317,7 @@ fn parts<'a>(
     } else {
         text.matches(separator).count().saturating_add(1)
     };
-    arguments.pay(count.min(most).saturating_mul(2 * size_of::<Value<'_>>()))?;
+    arguments.pay(count.min(most).saturating_mul(ITEM + SMALL))?;
     let own = |part: &str| Text::Own(part.into());
     if most == 0 {
         return Ok(Vec::new());
@@ -338,7 +338,10 @@ fn parts<'a>(
 }
 
 /// `_0`, `_1` and so on.
-fn numbered<'a>(parts: Vec<Text<'a>>) -> Answer<'a> {
+fn numbered<'a>(arguments: &Arguments<'_, 'a>, parts: Vec<Text<'a>>) -> Answer<'a> {
+    arguments.pay(parts.len().saturating_mul(SMALL))?;
+    arguments.pay(MAP_ITSELF)?;
+    arguments.pay_fields(parts.len())?;
     let fields = parts.into_iter().enumerate().map(|(place, part)| {
         let name = format!("_{place}");
         (Text::Own(name.into()), Value::Text(part))

@@ -3,7 +3,10 @@
 use super::call::{Answer, Arguments, Function, Takes, as_text, is_empty};
 use crate::template::{
     budget::{Budget, Exceeded},
-    go::{stop::Failure, value::Value},
+    go::{
+        stop::Failure,
+        value::{ITEM, Value},
+    },
 };
 
 const ANYTHING: Takes = Takes::Anything;
@@ -76,16 +79,13 @@ fn deep_equal<'a>(arguments: &mut Arguments<'_, 'a>) -> Answer<'a> {
     Ok(are_the_same(&one, &other, arguments.budget)?.into())
 }
 
-/// Bytes that it takes to compare two values without what is in them.
-const COMPARISON: usize = 16;
-
 /// Whether type and value are the same, through and through. Pays for what it looks at.
 pub(super) fn are_the_same(
     one: &Value<'_>,
     other: &Value<'_>,
     budget: &Budget,
 ) -> Result<bool, Exceeded> {
-    budget.spend_bytes(COMPARISON)?;
+    budget.spend_bytes(ITEM)?;
     Ok(match (one, other) {
         (Value::Missing | Value::Nil, Value::Missing | Value::Nil) => true,
         (Value::Bool(one), Value::Bool(other)) => one == other,
@@ -114,9 +114,8 @@ pub(super) fn are_the_same(
             if (one.of(), one.len()) != (other.of(), other.len()) {
                 return Ok(false);
             }
-            budget.spend_bytes(one.len().saturating_mul(2 * size_of::<Value<'_>>()))?;
+            budget.spend_bytes(one.price())?;
             for (name, one) in one.fields() {
-                budget.spend_bytes(name.len())?;
                 let same = match other.get(&name) {
                     Some(other) => are_the_same(&one, &other, budget)?,
                     None => false,
