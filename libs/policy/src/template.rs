@@ -18,6 +18,7 @@ mod scan;
 mod shape;
 mod stack;
 mod tags;
+mod turns;
 mod walk;
 
 use std::sync::{Arc, LazyLock};

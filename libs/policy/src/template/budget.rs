@@ -1,12 +1,15 @@
 //! What one rendering may take: steps, which bound its time, and bytes, which bound its memory.
 //! Both are spent by whatever a template can repeat or make longer, of what one rendering has and of what all over the same values have together.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde_json::Value;
 
-use super::rules::{STEP_LIMIT, STEPS_LIMIT, TemplateError, WORK_LIMIT, WORKS_LIMIT};
+use super::{
+    rules::{STEP_LIMIT, STEPS_LIMIT, TemplateError, WORK_LIMIT, WORKS_LIMIT},
+    turns::{FREE, TURNS, Turn, Turns},
+};
 
 /// What is left for one rendering, or for all of an object.
 #[derive(Debug)]
@@ -17,7 +20,12 @@ pub(super) struct Budget {
     all: Option<Arc<Budget>>,
     /// Steps that the longest path so far takes.
     longest_path: AtomicUsize,
+    /// Taken by the first one that holds much, and given back when the rendering is over.
+    turn: OnceLock<Turn>,
 }
+
+/// Of all renderings of the process.
+static ALL_TURNS: LazyLock<Arc<Turns>> = LazyLock::new(|| Turns::of(TURNS));
 
 /// The limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,21 +51,26 @@ impl Budget {
             bytes: AtomicUsize::new(bytes),
             all,
             longest_path: AtomicUsize::new(0),
+            turn: OnceLock::new(),
         }
     }
 
     pub(super) fn spend_steps(&self, steps: usize) -> Result<(), Exceeded> {
         spend(&self.steps, steps).ok_or(Exceeded::Steps)?;
-        self.all
-            .as_ref()
-            .map_or(Ok(()), |all| all.spend_steps(steps))
+        let all = self.all.as_ref();
+        all.map_or(Ok(()), |all| all.spend_steps(steps))
     }
 
     pub(super) fn spend_bytes(&self, bytes: usize) -> Result<(), Exceeded> {
         spend(&self.bytes, bytes).ok_or(Exceeded::Bytes)?;
-        self.all
-            .as_ref()
-            .map_or(Ok(()), |all| all.spend_bytes(bytes))
+        let Some(all) = &self.all else {
+            return Ok(());
+        };
+        all.spend_bytes(bytes)?;
+        if self.bytes.load(Ordering::Relaxed) < WORK_LIMIT - FREE {
+            self.turn.get_or_init(|| ALL_TURNS.take());
+        }
+        Ok(())
     }
 
     #[cfg(test)]
