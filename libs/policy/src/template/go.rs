@@ -6,6 +6,7 @@
 mod check;
 mod floats;
 mod functions;
+mod hexadecimal;
 mod literals;
 mod parse;
 pub(super) mod print;

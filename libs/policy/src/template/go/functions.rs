@@ -8,6 +8,7 @@ mod builtin;
 pub(super) mod call;
 mod encoding;
 mod from_json;
+mod letters;
 mod lists;
 mod maps;
 mod numbers;

@@ -1,6 +1,6 @@
 //! What is written in a template as a number or a string, by Go's rules.
 
-use super::tokens::Kind;
+use super::{hexadecimal, tokens::Kind};
 
 /// A number as written, for each kind of parameter that it fits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,22 +41,27 @@ fn plain(text: &str) -> Read<Number> {
         if integer.is_none() && (negative || parts.explicit) {
             return Err("the number is too large");
         }
+        // Behind a sign Go takes the digit for the sign of an exponent.
+        let looks_like_one = parts.explicit && parts.base == 16 && text.contains(['e', 'E']);
         return Ok(Number {
             integer,
             float,
-            is_float: false,
+            is_float: looks_like_one,
         });
     }
-    if parts.base == 16 && text.contains(['.', 'p', 'P']) {
-        return Err("hexadecimal numbers with a fraction are not offered");
-    }
-    if !text.contains(['.', 'e', 'E']) || parts.base != 10 {
-        return Err(NO_NUMBER);
-    }
-    let float: f64 = text.replace('_', "").parse().map_err(|_| NO_NUMBER)?;
+    let float: f64 = match parts.base {
+        16 => hexadecimal::float(&parts.digits).ok_or(NO_NUMBER)?,
+        10 if text.contains(['.', 'e', 'E']) => parts.digits.parse().map_err(|_| NO_NUMBER)?,
+        _ => return Err(NO_NUMBER),
+    };
     if !float.is_finite() {
         return Err("the number is too large");
     }
+    let float = if parts.sign == Some('-') {
+        -float
+    } else {
+        float
+    };
     Ok(Number {
         integer: whole(float),
         float,
@@ -155,6 +160,14 @@ pub(super) fn integer(text: &str) -> Option<i64> {
 
 /// A floating point number as Go reads it from a text.
 pub(super) fn float(text: &str) -> Option<f64> {
+    if let Some(parts) = Parts::of(text).filter(|parts| parts.base == 16) {
+        let float = hexadecimal::float(&parts.digits).filter(|float| float.is_finite())?;
+        return Some(if parts.sign == Some('-') {
+            -float
+        } else {
+            float
+        });
+    }
     if !underscores_separate(text.trim_start_matches(['+', '-']), 10) {
         return None;
     }

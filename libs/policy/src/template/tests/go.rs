@@ -82,6 +82,11 @@ fn go_templates_render() {
             "illegal base64 data at input byte 2",
         ),
         ("x<no value>y", "xy"),
+        (
+            "{{ title \"ǆa\" }}{{ upper \"ᾳß\" }}{{ swapcase \"ǅ ǆ\" }}",
+            "ǅaᾼßǆ ǅ",
+        ),
+        ("{{ float64 \"0x1p-2\" }} {{ 0x1.8p1 }}", "0.25 3"),
     ];
     for (text, expected) in table {
         assert_eq!(render_go(text).as_deref(), Ok(expected), "{text}");

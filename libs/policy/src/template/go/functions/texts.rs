@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     call::{Answer, Arguments, Function, Takes, as_text, printed},
+    letters::{lower, swapped, title, upper},
     lists,
 };
 use crate::template::go::{
@@ -30,7 +31,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("lower", ONE, |a| {
         mapped(a, |text| text.chars().map(lower).collect())
     }),
-    Function::new("title", ONE, |a| mapped(a, title)),
+    Function::new("title", ONE, |a| mapped(a, titled)),
     Function::new("untitle", ONE, |a| mapped(a, untitle)),
     Function::new("swapcase", ONE, |a| mapped(a, swap_case)),
     Function::new("initials", ONE, |a| mapped(a, initials)),
@@ -108,17 +109,7 @@ fn mapped<'a>(arguments: &mut Arguments<'_, 'a>, map: impl Fn(&str) -> String) -
     Ok(map(&arguments.text()).into())
 }
 
-/// In the other case, where that is one letter.
-fn upper(letter: char) -> char {
-    let mut upper = letter.to_uppercase();
-    upper.next().filter(|_| upper.len() == 0).unwrap_or(letter)
-}
-
-fn lower(letter: char) -> char {
-    letter.to_lowercase().next().unwrap_or(letter)
-}
-
-fn title(text: &str) -> String {
+fn titled(text: &str) -> String {
     let mut before = ' ';
     let letters = text.chars().map(|letter| {
         let begins = match before {
@@ -126,7 +117,7 @@ fn title(text: &str) -> String {
             before => before.is_whitespace(),
         };
         before = letter;
-        if begins { upper(letter) } else { letter }
+        if begins { title(letter) } else { letter }
     });
     letters.collect()
 }
@@ -150,16 +141,9 @@ fn untitle(text: &str) -> String {
 fn swap_case(text: &str) -> String {
     let mut begins = true;
     let letters = text.chars().map(|letter| {
-        if letter.is_uppercase() {
-            begins = false;
-            lower(letter)
-        } else if letter.is_lowercase() {
-            begins = false;
-            upper(letter)
-        } else {
-            begins = letter.is_whitespace();
-            letter
-        }
+        let swapped = swapped(letter, begins);
+        begins = swapped.is_none() && letter.is_whitespace();
+        swapped.unwrap_or(letter)
     });
     letters.collect()
 }
