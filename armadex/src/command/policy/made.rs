@@ -9,7 +9,7 @@ use armadex_crds::conditions::{
 };
 use armadex_crds::{
     ClusterImportPolicy, ClusterImportPolicySpec, PediaCluster, PediaClusterLifecycle,
-    PolicyReference, PolicySource, ResolvedReference, drop_nulls, misfits,
+    PolicyReference, PolicySource, ResolvedReference, drop_nulls, is_subdomain, misfits,
 };
 use armadex_importpolicy::{Compiled, Invalid, Looks, Plan, refused_source};
 use armadex_lifecycle::{Planned, Problem, Step, Stop};
@@ -24,7 +24,6 @@ use super::files::{Document, File};
 use super::given::Given;
 use super::refusal::Refusal;
 use super::room::Room;
-use super::stored::is_subdomain;
 
 const GIVE: &str = "give it with --from";
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, bail, ensure};
-use armadex_crds::Base64Bytes;
+use armadex_crds::{Base64Bytes, is_subdomain};
 use armadex_policy::{Found, ObjectName};
 use kube::core::{DynamicObject, GroupVersionKind};
 use serde_json::{Map, Value};
@@ -25,19 +25,6 @@ pub(super) fn stored(mut object: Value, gvk: &GroupVersionKind) -> anyhow::Resul
     }
     let object: Option<DynamicObject> = serde_json::from_value(object).ok();
     Ok(Found::from(object.context(NO_METADATA)?))
-}
-
-/// Whether a custom resource may be called this.
-pub(super) fn is_subdomain(text: &str) -> bool {
-    let is_alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let is_label = |label: &[u8]| {
-        let ends = [label.first(), label.last()];
-        ends.iter().all(|end| end.is_some_and(is_alphanumeric))
-            && label
-                .iter()
-                .all(|byte| is_alphanumeric(byte) || *byte == b'-')
-    };
-    text.len() <= 253 && text.as_bytes().split(|byte| *byte == b'.').all(is_label)
 }
 
 fn name(object: &Value) -> anyhow::Result<ObjectName> {
@@ -211,16 +198,6 @@ mod tests {
         ] {
             let stored = stored_as("Role", json!({"metadata": {"name": name}}));
             assert_eq!(stored.is_ok(), is_one, "{stored:?}");
-        }
-        for (name, is_one) in [
-            ("a.b-1", true),
-            ("a..b", false),
-            ("-a", false),
-            ("a_b", false),
-            ("A", false),
-            ("", false),
-        ] {
-            assert_eq!(is_subdomain(name), is_one, "{name}");
         }
     }
 }

@@ -13,43 +13,28 @@ const ACTIONS: [&str; 9] = [
 
 /// Whether there is a sign of Go in a template.
 pub(super) fn shows(text: &str) -> bool {
-    first_sign(text).is_some()
+    tags(text).any(|tag| is_of_go(tag.inside))
 }
 
-/// The first sign of Go, in words.
-pub(super) fn first_sign(text: &str) -> Option<&'static str> {
-    tags(text).find_map(|tag| sign_in(tag.inside))
-}
-
-fn sign_in(action: &str) -> Option<&'static str> {
+fn is_of_go(action: &str) -> bool {
     let bare = without_strings(action);
     let words = bare.trim_matches(['~', ' ', '\t', '\r', '\n']);
     let first = words
         .split(|c: char| !c.is_ascii_alphanumeric())
         .next()
         .unwrap_or_default();
-    if bare.starts_with("- ") || bare.starts_with("-\n") || bare.starts_with("-\t") {
-        return Some("`{{-` trims space");
-    }
-    if bare.ends_with(" -") || bare.ends_with("\n-") || bare.ends_with("\t-") {
-        return Some("`-}}` trims space");
-    }
-    if words.starts_with("/*") {
-        return Some("`/* */` is a comment");
-    }
-    if ACTIONS.contains(&first) {
-        return Some("an action without `#` or `/`");
-    }
-    if bare.contains('`') {
-        return Some("a string in backquotes");
-    }
-    if bare.contains(":=") {
-        return Some("`:=` declares a variable");
-    }
-    if has_pipe(&bare) {
-        return Some("`|` is a pipeline");
-    }
-    token_sign(&bare)
+    let trims_before = ["- ", "-\n", "-\t"].iter();
+    let trims_behind = [" -", "\n-", "\t-"].iter();
+    let mut trims_before = trims_before.map(|mark| bare.starts_with(mark));
+    let mut trims_behind = trims_behind.map(|mark| bare.ends_with(mark));
+    trims_before.any(|trims| trims)
+        || trims_behind.any(|trims| trims)
+        || words.starts_with("/*")
+        || ACTIONS.contains(&first)
+        || bare.contains('`')
+        || bare.contains(":=")
+        || has_pipe(&bare)
+        || has_token(&bare)
 }
 
 /// The action with every string emptied, so that its syntax alone is left.
@@ -84,19 +69,17 @@ fn has_pipe(bare: &str) -> bool {
 }
 
 /// A leading dot (`.source`, or `.` alone) or a variable (`$name`) at the start of a token.
-fn token_sign(bare: &str) -> Option<&'static str> {
+fn has_token(bare: &str) -> bool {
     let mut before = ' ';
     let mut characters = bare.chars().peekable();
     while let Some(character) = characters.next() {
         let starts_token = before.is_whitespace() || matches!(before, '(' | '~' | '-' | '{' | '=');
         let next = characters.peek().copied().unwrap_or(' ');
         match character {
-            '$' if starts_token => return Some("`$` is a variable"),
-            '.' if starts_token && !matches!(next, '.' | '/') => {
-                return Some("a path with a leading dot");
-            }
+            '$' if starts_token => return true,
+            '.' if starts_token && !matches!(next, '.' | '/') => return true,
             _ => before = character,
         }
     }
-    None
+    false
 }

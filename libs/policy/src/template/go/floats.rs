@@ -2,9 +2,9 @@
 
 use std::fmt::{Result, Write};
 
-/// The most digits that a number has behind its point or altogether; what is asked for beyond are zeros. Rust can't be asked for more
-/// than 65,535.
-const DIGITS: usize = 1100;
+/// The most digits that are asked for here: a floating point number has no more than 1,074 behind its point that are not zero, and no more than 767
+/// altogether. Rust can't be asked for more than 65,535.
+pub(super) const DIGITS: usize = 1100;
 
 /// Sign, digits and exponent of a number that is neither infinite nor none.
 struct Parts {
@@ -19,7 +19,7 @@ impl Parts {
     fn of(number: f64, digits: Option<usize>) -> Self {
         let text = match digits {
             None => format!("{number:e}"),
-            Some(digits) => format!("{number:.*e}", digits.saturating_sub(1).min(DIGITS)),
+            Some(digits) => format!("{number:.*e}", digits.saturating_sub(1)),
         };
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         Self {
@@ -30,8 +30,8 @@ impl Parts {
     }
 }
 
-/// By one of the verbs `e`, `E`, `f`, `F`, `g` and `G`; without a precision with as many digits as it takes. A sign is written only for
-/// what is less than zero.
+/// By one of the verbs `e`, `E`, `f`, `F`, `g` and `G`; without a precision, of which [`DIGITS`] is the highest, with as many digits as it
+/// takes. A sign is written only for what is less than zero.
 pub(super) fn write(
     out: &mut impl Write,
     number: f64,
@@ -49,17 +49,12 @@ pub(super) fn write(
             let digits = precision.map(|precision| precision + 1);
             with_exponent(out, &Parts::of(number, digits), verb, precision)
         }
-        'f' | 'F' => without_exponent(out, number, precision),
+        'f' | 'F' => match precision {
+            Some(precision) => write!(out, "{number:.precision$}"),
+            None => write!(out, "{number}"),
+        },
         _ => shorter(out, number, verb, precision),
     }
-}
-
-fn without_exponent(out: &mut impl Write, number: f64, precision: Option<usize>) -> Result {
-    let Some(precision) = precision else {
-        return write!(out, "{number}");
-    };
-    write!(out, "{number:.*}", precision.min(DIGITS))?;
-    zeros(out, precision.saturating_sub(DIGITS))
 }
 
 fn with_exponent(

@@ -3,17 +3,13 @@
 use std::fmt::{Error, Result, Write};
 
 use super::{
-    floats::{self, repeated, zeros},
+    floats::{self, DIGITS, repeated, zeros},
     quote,
     value::{List, Map, Value},
 };
 
 /// What Go prints for what is not there. Clusterpedia takes it out of every result, wherever it is from.
 pub(super) const NO_VALUE: &str = "<no value>";
-
-/// The most digits of a floating point number behind its point; it has no more than 1,074 that are not zero, and no more than 767 with an
-/// exponent.
-const DIGITS: usize = 1100;
 
 /// What a format says of one value.
 #[derive(Clone, Copy, Debug, Default)]
