@@ -87,8 +87,15 @@ pub struct Template {
 
 #[derive(Clone, Debug)]
 enum Compiled {
-    Handlebars(Box<handlebars::Template>),
+    Handlebars(Box<HandlebarsTemplate>),
     Go(Box<go::GoTemplate>),
+}
+
+#[derive(Clone, Debug)]
+struct HandlebarsTemplate {
+    parsed: handlebars::Template,
+    /// The functions whose names stand in its text: a rendering needs to know no others.
+    functions: Vec<&'static Function>,
 }
 
 impl TemplateEngine {
@@ -199,15 +206,16 @@ impl Template {
 }
 
 fn render_handlebars(
-    template: &handlebars::Template,
+    template: &HandlebarsTemplate,
     context: &Context,
     budget: Budget,
 ) -> Result<String, TemplateError> {
     let mut out = bounded::Bounded::default();
     let budget = Arc::new(budget);
     let mut rendering = RenderContext::new(None);
-    metered::register(&mut rendering, &budget);
-    let rendered = template.render(&HANDLEBARS, context, &mut rendering, &mut out);
+    metered::register(&mut rendering, &template.functions, &budget);
+    let parsed = &template.parsed;
+    let rendered = parsed.render(&HANDLEBARS, context, &mut rendering, &mut out);
     if out.is_full() {
         return Err(TemplateError::OutputTooLong);
     }
@@ -244,7 +252,7 @@ fn compile_handlebars(text: &str, scope: Scope<'_>) -> Result<Template, Template
 }
 
 fn parse(text: &str, scope: Scope<'_>) -> Result<Template, TemplateError> {
-    let mut template = handlebars::Template::compile(text).map_err(|error| {
+    let mut parsed = handlebars::Template::compile(text).map_err(|error| {
         let (line, column) = error.pos().unwrap_or((1, 1));
         TemplateError::Syntax {
             line,
@@ -252,9 +260,15 @@ fn parse(text: &str, scope: Scope<'_>) -> Result<Template, TemplateError> {
             message: error.reason().to_string(),
         }
     })?;
-    walk::check(&template, scope)?;
-    let reads = reads::of(&template);
-    metered::meter(&mut template);
+    walk::check(&parsed, scope)?;
+    let reads = reads::of(&parsed);
+    metered::meter(&mut parsed);
+    let functions = FUNCTIONS.iter();
+    let functions = functions.filter(|function| text.contains(function.name));
+    let template = HandlebarsTemplate {
+        parsed,
+        functions: functions.collect(),
+    };
     Ok(Template {
         compiled: Compiled::Handlebars(Box::new(template)),
         reads,

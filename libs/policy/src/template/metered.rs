@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     budget::{Budget, Exceeded},
-    functions::{FUNCTIONS, Function},
+    functions::Function,
     prices::{mentions, of_body, of_path_to},
 };
 
@@ -71,11 +71,15 @@ fn meter_block(block: &mut HelperTemplate, rebound: bool) {
     }
 }
 
-/// Makes every function known to a rendering, with the budget that it spends from.
-pub(super) fn register(rendering: &mut RenderContext<'_, '_>, budget: &Arc<Budget>) {
+/// Makes these functions known to a rendering, with the budget that it spends from.
+pub(super) fn register(
+    rendering: &mut RenderContext<'_, '_>,
+    functions: &[&'static Function],
+    budget: &Arc<Budget>,
+) {
     let payment = Payment(budget.clone());
     rendering.register_local_helper(PAY, Box::new(payment));
-    for function in FUNCTIONS {
+    for function in functions {
         let metered = Metered {
             function,
             budget: budget.clone(),
