@@ -1,5 +1,7 @@
 //! Random templates and values: mostly such that something comes of them, with a mistake here and there.
 
+use std::collections::BTreeSet;
+
 use rand::{Rng, rngs::StdRng};
 use serde_json::{Map, Value, json};
 
@@ -78,7 +80,7 @@ const fn with_more(
 
 const MAP: Kind = Kind::Map;
 
-/// `keys` and `values` have no order in Go, so they stand in calls that give the same for every order.
+/// `keys` and `values` have no order in Go, so they stand in calls that give the same for every order, as when they are sorted.
 pub(crate) const FUNCTIONS: &[Function] = &[
     with_more("and", &[Any], Any, Any),
     with_more("or", &[Any], Any, Any),
@@ -269,7 +271,7 @@ const FIELDS: &[(&str, Kind)] = &[
     ("text.a", Any),
 ];
 
-const TEXTS: [&str; 30] = [
+const TEXTS: [&str; 32] = [
     "",
     "a",
     "east",
@@ -299,6 +301,8 @@ const TEXTS: [&str; 30] = [
     "a\\b`c",
     "\u{7f}\u{a0}\u{200b}",
     "<no value>",
+    "0x1.8p-2",
+    "\u{1c6}x \u{1fb3}\u{1c5}",
     "under_score-and Word",
 ];
 
@@ -732,10 +736,13 @@ impl Draw<'_> {
         let arguments = self.arguments(function, depth);
         let call = [&[function.name.to_owned()], arguments.as_slice()].concat();
         let call = call.join(" ");
-        match function.name {
-            "keys" => format!("len ({call})"),
-            "values" => format!("len ({call})"),
-            _ => call,
+        if !matches!(function.name, "keys" | "values") {
+            return call;
+        }
+        match self.below(3) {
+            0 => format!("len ({call})"),
+            1 => format!("sortAlpha ({call})"),
+            _ => format!("join `,` (sortAlpha ({call}))"),
         }
     }
 
@@ -855,6 +862,8 @@ impl Draw<'_> {
                     "2.0",
                     "9223372036854775807",
                     "-0",
+                    "0x1p4",
+                    "-0x1E",
                 ])
                 .to_owned(),
             Float => self
@@ -870,6 +879,9 @@ impl Draw<'_> {
                     "1_0.5",
                     "-0.0",
                     "123456789.0",
+                    "0x1.8p-1",
+                    "0X_1.8P+2",
+                    "0x1.8",
                 ])
                 .to_owned(),
             _ => match self.below(5) {
@@ -929,6 +941,43 @@ impl Draw<'_> {
         }
         format!("\"{format}\"")
     }
+}
+
+/// Those that a template names.
+pub(crate) fn functions_in(template: &str) -> impl Iterator<Item = &'static str> {
+    let words: BTreeSet<&str> = template
+        .split(|letter: char| !letter.is_alphanumeric())
+        .collect();
+    let functions = FUNCTIONS.iter().map(|function| function.name);
+    functions.filter(move |name| words.contains(name))
+}
+
+/// The same with no number of which a function may make something without end.
+pub(crate) fn tamed(drawn: &Drawn) -> Drawn {
+    let values = |value: &Value| {
+        let text = with_small_numbers(&value.to_string());
+        serde_json::from_str(&text).expect("a number is one still")
+    };
+    Drawn {
+        template: with_small_numbers(&drawn.template),
+        source: values(&drawn.source),
+        secret: values(&drawn.secret),
+    }
+}
+
+/// Of digits that follow each other the first two, and of an exponent one.
+fn with_small_numbers(text: &str) -> String {
+    let mut digits = 0;
+    let small = text.chars().filter(|letter| {
+        digits = if letter.is_ascii_digit() {
+            digits + 1
+        } else {
+            0
+        };
+        digits <= 2
+    });
+    let small: String = small.collect();
+    small.replace("e21", "e2").replace("e+21", "e2")
 }
 
 /// Whether what gives one may stand where the other is wanted.
