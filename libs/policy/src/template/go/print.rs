@@ -11,6 +11,9 @@ use super::{
 /// What Go prints for what is not there. Clusterpedia takes it out of every result, wherever it is from.
 pub(super) const NO_VALUE: &str = "<no value>";
 
+/// Digits of a floating point number that take as long to find as it takes to look at a value.
+const DIGITS_OF_VALUE: usize = 8;
+
 /// What a format says of one value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flags {
@@ -329,6 +332,9 @@ impl<'o, W: Out> Printer<'o, W> {
         if matches!(verb, 'e' | 'E') && precision > Some(DIGITS) {
             return self.refuse("%e has no more than 1,100 digits");
         }
+        // They are found before it is known that they are zeros, of which `%g` writes none.
+        let found = precision.unwrap_or_default().min(DIGITS);
+        self.out.look_at(found / DIGITS_OF_VALUE)?;
         // What is asked for beyond is written as it is paid for.
         let zeros_behind = match verb {
             'f' | 'F' if number.is_finite() => precision.unwrap_or_default().saturating_sub(DIGITS),

@@ -123,6 +123,7 @@ fn what_little_text_becomes_much_is_paid_for_by_what_it_becomes() {
         ("dict 1 2", 500),
         ("pick .source.wide \"field1\"", ITEMS * 48),
         ("printf \"%.0s\" .source.texts", ITEMS * 24),
+        ("printf \"%.1100g\" .source.numbers", ITEMS * 1100),
         ("printf \"%x\" .source.text", 2 * LENGTH),
         ("printf \"%20000q\" .source.text", 2 * LENGTH),
         ("has \"none\" .source.texts", ITEMS * 16),
