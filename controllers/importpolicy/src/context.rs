@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
+use armadex_control_plane::lock;
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::LifecycleReason};
 use armadex_policy::template::KEPT_LIMIT;
 use armadex_policy::{Served, Shared, controlled_by};
@@ -14,7 +15,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::{ResourceExt, runtime::reflector::Store};
 use tokio::time::Instant;
 
-use crate::{Compiled, Invalid, Looks, lock::lock, news::Noted, room::Room, validate};
+use crate::{Compiled, Invalid, Looks, news::Noted, room::Room, validate};
 
 /// What all reconciles share.
 pub(crate) struct Context {

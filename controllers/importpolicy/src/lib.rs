@@ -7,7 +7,6 @@
 mod apply;
 mod context;
 mod controller;
-mod lock;
 mod looks;
 mod news;
 mod part;

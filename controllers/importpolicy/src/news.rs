@@ -6,9 +6,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use armadex_control_plane::lock;
 use armadex_policy::ObjectName;
-
-use crate::lock::lock;
 
 /// So many changed objects are remembered by name, however few there are, and of many [`SHARE`]: to walk over all of them, and over all that was made
 /// of them, is no much longer way beyond that. A platform that probes each of its clusters every ten seconds changes a tenth of them in one.

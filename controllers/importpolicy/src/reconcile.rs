@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use armadex_control_plane::{Objects, Trouble, TroubleKind};
+use armadex_control_plane::{Objects, Trouble, TroubleKind, lock};
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::PolicyValidatedReason};
 use armadex_policy::{
     Counters, Found, ObjectName, Readiness, ReconcileError, ResolveError, SecretNamespaces,
@@ -18,7 +18,6 @@ use kube::{
 use crate::{
     Invalid, Looks, Plan, apply,
     context::{Context, Memory, Resources, waits_for_references},
-    lock::lock,
     news::Since,
     part::{Known, Outcome, Part, part},
     plan::{Facts, plan},

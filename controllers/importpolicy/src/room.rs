@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::lock::lock;
+use armadex_control_plane::lock;
 
 /// With 200 bytes for each what came of 100,000 objects, which is ten times what a large fleet has.
 const ROOM: usize = 20_000_000;

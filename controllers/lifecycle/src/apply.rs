@@ -4,10 +4,10 @@
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
-use armadex_control_plane::{NOT_THERE_YET, Objects, Trouble, TroubleKind};
+use armadex_control_plane::{NOT_THERE_YET, Objects, Trouble, TroubleKind, lock};
 use armadex_crds::{PediaCluster, conditions::LifecycleReason as Reason};
 use armadex_policy::{Gates, ReconcileError, controlled_by, controller_of, owners_in_words};
 use kube::{
@@ -31,25 +31,15 @@ pub(crate) struct Applied {
 
 impl Applied {
     fn is_same(&self, name: &str, hash: u64) -> bool {
-        self.hashes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(name)
-            == Some(&hash)
+        lock(&self.hashes).get(name) == Some(&hash)
     }
 
     fn remember(&self, name: &str, hash: u64) {
-        self.hashes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(name.to_owned(), hash);
+        lock(&self.hashes).insert(name.to_owned(), hash);
     }
 
     pub(crate) fn forget(&self, name: &str) {
-        self.hashes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(name);
+        lock(&self.hashes).remove(name);
     }
 }
 

@@ -4,9 +4,10 @@
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
 };
 
+use armadex_control_plane::lock;
 use armadex_crds::{PediaCluster, PediaClusterLifecycle};
 use armadex_policy::{Found, Interest, Readiness, template::Reads};
 
@@ -90,20 +91,16 @@ impl Looks {
 
     /// Nothing was left to do after this.
     pub(crate) fn remember(&self, name: &str, seen: Seen) {
-        self.lock().insert(name.to_owned(), Arc::new(seen));
+        lock(&self.0).insert(name.to_owned(), Arc::new(seen));
     }
 
     pub(crate) fn forget(&self, name: &str) {
-        self.lock().remove(name);
+        lock(&self.0).remove(name);
     }
 
     /// What the last look saw, if nothing was left to do after it.
     pub(crate) fn last(&self, name: &str) -> Option<Arc<Seen>> {
-        self.lock().get(name).cloned()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Seen>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).get(name).cloned()
     }
 }
 

@@ -1,8 +1,3 @@
-//! Locks that outlive a panic: whoever holds one changes a value or leaves it as it is, so what it guards is whole, and other clusters go on.
+//! Locks that outlive a panic: other clusters go on.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Waits for the lock; nobody holds one for longer than it takes to copy what it guards.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+pub(crate) use armadex_control_plane::lock;

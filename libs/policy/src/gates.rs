@@ -5,7 +5,7 @@
 use std::{
     collections::{BTreeSet, HashMap},
     ops::Bound,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::retries::{LONGEST, backoff};
-use armadex_control_plane::{ANSWER_LIMIT, Trouble, TroubleKind};
+use armadex_control_plane::{ANSWER_LIMIT, Trouble, TroubleKind, lock};
 
 /// Requests of one kind at a time: half of what the lifecycle controller looks at at once.
 const PLACES: usize = 8;
@@ -308,10 +308,6 @@ impl Closed {
             self.newcomer = now + SELDOM;
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
