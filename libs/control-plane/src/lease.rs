@@ -10,17 +10,19 @@ mod holder;
 #[cfg(test)]
 mod tests;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::TryStreamExt;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::ObjectMeta;
+use kube::api::{ObjectMeta, WatchEvent};
 use kube::{Client, ResourceExt};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -30,7 +32,8 @@ use crate::{Objects, Trouble, TroubleKind};
 const DURATION: Duration = Duration::from_secs(15);
 /// An answer that takes longer does not come.
 const ANSWER: Duration = Duration::from_secs(5);
-/// Between two looks at a Lease that somebody else has, and between two tries.
+/// Between two tries, two looks at a Lease of somebody else that may not be watched, and two at the clock of one that is: about as long, or those who wait
+/// would all come at once.
 const RETRY: Duration = Duration::from_secs(2);
 /// Between two renewals: one may go unanswered, and the next is still in time.
 const RENEWAL: Duration = Duration::from_secs(3);
@@ -81,9 +84,26 @@ pub struct Claim {
     name: String,
     holder: String,
     standing: watch::Sender<LeaseStanding>,
-    /// The version that was seen last, and since when.
-    seen: Option<(String, Instant)>,
+    /// What was seen of it last.
+    seen: Option<Seen>,
+    /// A role of an earlier release has no right to watch it.
+    may_watch: bool,
     told: String,
+}
+
+/// A Lease as it was seen.
+struct Seen {
+    version: String,
+    since: Instant,
+    duration: Duration,
+    holder: String,
+}
+
+impl Seen {
+    /// Whether nobody has it any more.
+    fn is_over(&self) -> bool {
+        self.since.elapsed() > self.duration || holder::is_gone(&self.holder)
+    }
 }
 
 /// A Lease that is held. Dropping it stops the renewals, and others have it after its duration.
@@ -109,6 +129,7 @@ impl Claim {
             holder: terms.holder.clone(),
             standing: terms.standing.clone(),
             seen: None,
+            may_watch: true,
             told: String::new(),
         }
     }
@@ -126,11 +147,60 @@ impl Claim {
                     self.told.clear();
                     return self.held(*lease);
                 }
-                Ok(Ok(Tried::HeldBy(holder))) => self.waits_for(&holder),
-                Ok(Err(trouble)) => self.cannot_ask(trouble.message),
-                Err(_) => self.cannot_ask(format!("no answer within {} s", ANSWER.as_secs())),
+                Ok(Ok(Tried::HeldBy(holder))) => {
+                    self.waits_for(&holder);
+                    if self.comes_free().await {
+                        continue;
+                    }
+                }
+                Ok(Err(trouble)) => self.cannot_ask(&trouble.message),
+                Err(_) => self.cannot_ask(&format!("no answer within {} s", ANSWER.as_secs())),
             }
-            sleep(RETRY).await;
+            sleep(RETRY.mul_f64(rand::random_range(0.75..1.25))).await;
+        }
+    }
+
+    /// Waits until it may be free: who holds it renews it again and again, and nothing is asked meanwhile. `false` if that is not known.
+    async fn comes_free(&mut self) -> bool {
+        let version = match &self.seen {
+            Some(seen) if self.may_watch => seen.version.clone(),
+            _ => return false,
+        };
+        match self.follow(&version).await {
+            Ok(is_free) => is_free,
+            Err(trouble) => {
+                self.may_watch = trouble.kind != TroubleKind::Forbidden;
+                false
+            }
+        }
+    }
+
+    /// Follows it from a version on. `false` if the watch ends before it is free.
+    async fn follow(&mut self, version: &str) -> Result<bool, Trouble> {
+        let (api, name) = (self.api.clone(), self.name.clone());
+        let unanswered = |_| Trouble::unanswered();
+        let events = timeout(ANSWER, api.watch_one(&name, version));
+        let mut events = pin!(events.await.map_err(unanswered)??);
+        let mut look = Instant::now() + RETRY;
+        loop {
+            let Ok(event) = timeout_at(look, events.try_next()).await else {
+                look = Instant::now() + RETRY;
+                match self.seen.as_ref().is_none_or(Seen::is_over) {
+                    true => return Ok(true),
+                    false => continue,
+                }
+            };
+            match event? {
+                Some(WatchEvent::Added(lease) | WatchEvent::Modified(lease)) => {
+                    let spec = lease.spec.clone().unwrap_or_default();
+                    if self.holder_of(&lease, &spec).is_none() {
+                        return Ok(true);
+                    }
+                }
+                Some(WatchEvent::Deleted(_)) => return Ok(true),
+                Some(WatchEvent::Bookmark(_)) => {}
+                Some(WatchEvent::Error(_)) | None => return Ok(false),
+            }
         }
     }
 
@@ -145,15 +215,16 @@ impl Claim {
         }
     }
 
-    fn cannot_ask(&mut self, words: String) {
+    fn cannot_ask(&mut self, words: &str) {
         if self.told != words {
             warn!(
                 lease = self.name,
                 error = words,
-                "the Lease cannot be asked for, and this process does none of the work without it, retrying: it needs get, create and update (or --leader-elect=false, where there is one process alone)"
+                "the Lease cannot be asked for, and this process does none of the work without it, retrying: it needs get, watch, create and update (or --leader-elect=false, where there is one process alone)"
             );
-            self.told.clone_from(&words);
+            words.clone_into(&mut self.told);
         }
+        let words = format!("Lease {} cannot be asked for: {words}", self.name);
         self.standing.send_replace(LeaseStanding::Refused(words));
     }
 
@@ -213,14 +284,17 @@ impl Claim {
         let holder = spec.holder_identity.clone().unwrap_or_default();
         let version = lease.resource_version().unwrap_or_default();
         let since = match &self.seen {
-            Some((seen, since)) if *seen == version => *since,
+            Some(seen) if seen.version == version => seen.since,
             _ => Instant::now(),
         };
-        self.seen = Some((version, since));
         let seconds = spec.lease_duration_seconds.unwrap_or_default();
-        let duration = Duration::from_secs(seconds.try_into().unwrap_or_default());
-        let is_over = since.elapsed() > duration || holder::is_gone(&holder);
-        (!holder.is_empty() && holder != self.holder && !is_over).then_some(holder)
+        let seen = self.seen.insert(Seen {
+            version,
+            since,
+            duration: Duration::from_secs(seconds.try_into().unwrap_or_default()),
+            holder: holder.clone(),
+        });
+        (!holder.is_empty() && holder != self.holder && !seen.is_over()).then_some(holder)
     }
 }
 

@@ -9,7 +9,7 @@ use kube::{
     Api, Client, Resource,
     api::{
         ApiResource, DeleteParams, DynamicObject, ListParams, ObjectList, PartialObjectMeta, Patch,
-        PatchParams, PostParams, Preconditions,
+        PatchParams, PostParams, Preconditions, WatchEvent, WatchParams,
     },
     runtime::watcher::{Config, Event, watcher},
 };
@@ -181,6 +181,19 @@ impl<K: Clone + DeserializeOwned + Debug> Objects<K> {
             }) => Ok(false),
             Err(trouble) => Err(trouble),
         }
+    }
+}
+
+impl<K: Clone + DeserializeOwned + Debug> Objects<K> {
+    /// What happens to the object of a name after a version, for as long as an API server lets a watch last.
+    pub async fn watch_one(
+        &self,
+        name: &str,
+        version: &str,
+    ) -> Result<impl Stream<Item = Result<WatchEvent<K>, Trouble>> + use<K>, Trouble> {
+        let params = WatchParams::default().fields(&format!("metadata.name={name}"));
+        let events = self.api.watch(&params, version).await?;
+        Ok(events.map_err(Trouble::from))
     }
 }
 

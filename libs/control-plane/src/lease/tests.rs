@@ -76,6 +76,37 @@ async fn one_has_it_and_the_next_as_soon_as_it_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_waits_asks_for_nothing_and_has_it_at_once_when_it_is_given_back() {
+    let host = host();
+    let first = claim(&host, "first").hold().await;
+    let mut second = claim(&host, "second");
+    let hour = timeout(Duration::from_secs(240), second.hold()).await;
+    assert!(hour.is_err(), "it is renewed");
+    let asked = |verb| host.asked(verb, "leases");
+    assert_eq!((asked("get"), asked("watch")), (2, 1));
+    let (_, waited) = tokio::join!(first.release(), async {
+        let begun = Instant::now();
+        second.hold().await;
+        begun.elapsed()
+    });
+    assert!(waited < Duration::from_millis(100), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_not_watch_it_looks_at_it_again_and_again() {
+    let host = host();
+    host.forbid("watch", "leases");
+    let first = claim(&host, "first").hold().await;
+    let mut second = claim(&host, "second");
+    assert!(timeout(10 * DURATION, second.hold()).await.is_err());
+    assert_eq!(host.asked("watch", "leases"), 1, "it is not asked again");
+    let begun = Instant::now();
+    first.release().await;
+    second.hold().await;
+    assert!(begun.elapsed() <= 2 * RETRY, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_a_process_that_is_gone_it_is_taken_when_it_has_run_out() {
     let host = host();
     drop(claim(&host, "first").hold().await);
@@ -150,7 +181,7 @@ async fn who_asks_is_told_how_the_process_stands_to_it() {
     let refused = timeout(DURATION, claim.hold()).await;
     assert!(refused.is_err(), "it cannot be asked for");
     assert!(
-        matches!(standing(&first), LeaseStanding::Refused(words) if words.contains("leases")),
+        matches!(standing(&first), LeaseStanding::Refused(words) if words.starts_with("Lease l cannot be asked for: leases")),
         "{:?}",
         standing(&first)
     );

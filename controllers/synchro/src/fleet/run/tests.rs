@@ -96,7 +96,7 @@ async fn a_rolling_update_ends_with_the_words_of_the_new_process() {
     stage.shows(&["m/n/a", "m/n/b", "m/n/c"]).await;
 
     let (new, last) = process(&stage, &host, "new");
-    let waits = || host.asked("get", "leases");
+    let waits = || host.asked("watch", "leases");
     let before = waits();
     until("a wait for the Lease", || async { waits() > before }).await;
     assert_eq!(
@@ -178,10 +178,9 @@ async fn who_lost_the_lease_says_nothing_and_waits_for_it() {
     let mut lease = host.get(LEASE).expect("a Lease");
     lease["spec"]["holderIdentity"] = json!("other");
     host.put(LEASE, lease);
-    // It looks whether the Lease is free again, so it has let the cluster go.
-    let looks = || host.asked("get", "leases");
-    let before = looks();
-    until("a wait for the Lease", || async { looks() > before + 2 }).await;
+    // It watches whether the Lease comes free, so it has let the cluster go.
+    let waits = || host.asked("watch", "leases");
+    until("a wait for the Lease", || async { waits() > 0 }).await;
     let says = host.condition(CLUSTER, "SynchroRunning");
     assert_eq!(
         says.as_deref(),
