@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use armadex_control_plane::{NOT_THERE_YET, Objects, Trouble, TroubleKind};
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
-use armadex_policy::ObjectName;
+use armadex_policy::{ObjectName, controlled_by};
 use kube::{
     ResourceExt,
-    api::{Patch, PatchParams},
+    api::{ObjectMeta, Patch, PatchParams},
 };
 use tokio::time::Instant;
 use tracing::info;
 
 use crate::{
     Plan, Problem,
-    plan::{obstacle, same_object},
+    plan::{Leaving, obstacle, same_object},
 };
 
 /// Owner of the fields of lifecycles.
@@ -30,8 +30,7 @@ const OUTAGES: usize = 3;
 enum Change<'a> {
     Create(&'a PediaClusterLifecycle),
     Update(&'a PediaClusterLifecycle),
-    /// By name and uid.
-    Delete(&'a str, &'a str),
+    Delete(&'a Leaving),
 }
 
 /// What came of a plan.
@@ -58,8 +57,7 @@ pub(crate) async fn apply(
     policy: &ClusterImportPolicy,
     plan: &Plan,
 ) -> Done {
-    let delete = plan.delete.iter();
-    let delete = delete.map(|(name, uid)| Change::Delete(name, uid));
+    let delete = plan.delete.iter().map(Change::Delete);
     let create = plan.create.iter().map(Change::Create);
     let update = plan.update.iter().map(Change::Update);
     let kinds: [Vec<Change<'_>>; 3] = [delete.collect(), create.collect(), update.collect()];
@@ -116,7 +114,7 @@ impl Change<'_> {
         match self {
             Self::Create(lifecycle) => (lifecycle.name_any(), "created"),
             Self::Update(lifecycle) => (lifecycle.name_any(), "updated"),
-            Self::Delete(name, _) => ((*name).to_owned(), "deleted"),
+            Self::Delete(leaving) => (leaving.name.clone(), "deleted"),
         }
     }
 
@@ -139,9 +137,22 @@ impl Change<'_> {
                 let lifecycle = lifecycle.clone();
                 put(api, policy, lifecycle, &params.force(), |_| None).await
             }
-            Self::Delete(name, uid) => api.delete(name, uid).await.map(drop),
+            Self::Delete(leaving) => delete(api, policy, leaving).await,
         }
     }
+}
+
+/// Deletes a lifecycle, unless it has become somebody else's.
+async fn delete(
+    api: &Objects<PediaClusterLifecycle>,
+    policy: &ClusterImportPolicy,
+    leaving: &Leaving,
+) -> Result<(), Trouble> {
+    let owner = policy.metadata.uid.as_deref().unwrap_or_default();
+    let Leaving { name, uid, version } = leaving;
+    let is_ours = |metadata: &ObjectMeta| controlled_by(metadata, owner);
+    let deleted = api.delete_if(name, uid, version.clone(), is_ours);
+    deleted.await.map(drop)
 }
 
 /// Applies a lifecycle. After a conflict it says whose the lifecycle is by now; if it is the
@@ -301,6 +312,35 @@ mod tests {
             ]
         );
         assert_eq!(owner(&host), "second");
+    }
+
+    #[tokio::test]
+    async fn a_lifecycle_that_changes_meanwhile_goes_unless_it_is_somebody_elses_by_now() {
+        let (first, second) = (policy("first", "a"), policy("second", "b"));
+        for (owner, stays) in [(&first, false), (&second, true)] {
+            let host = host();
+            let api = Objects::all(host.client());
+            apply(&api, &first, &planned(&first, &[])).await;
+            let seen = Arc::new(api.get("east").await.unwrap());
+            let leaving = Leaving {
+                name: "east".into(),
+                uid: seen.uid().unwrap(),
+                version: seen.resource_version(),
+            };
+            let plan = Plan {
+                delete: vec![leaving],
+                ..Plan::default()
+            };
+            let made = &planned(owner, &[]).create[0];
+            let mut changed = serde_json::to_value(made).unwrap();
+            changed["metadata"]["uid"] = json!(seen.uid());
+            changed["status"] = json!({"observedGeneration": 1});
+            host.ahead("delete", "pediaclusterlifecycles", move |host| {
+                host.put(LIFECYCLE, changed);
+            });
+            assert_eq!(told(&apply(&api, &first, &plan).await), [""; 0]);
+            assert_eq!(host.get(LIFECYCLE).is_some(), stays);
+        }
     }
 
     #[tokio::test]

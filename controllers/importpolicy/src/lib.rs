@@ -19,5 +19,5 @@ mod validate;
 
 pub use controller::run;
 pub use looks::Looks;
-pub use plan::{Facts, Plan, Problem, plan};
+pub use plan::{Facts, Leaving, Plan, Problem, plan};
 pub use validate::{Compiled, Invalid, refused_source, validate, validate_namespaces};

@@ -49,12 +49,23 @@ pub struct Plan {
     /// Lifecycles that are there and are to be like this; they carry the uid and the version of
     /// what was looked at.
     pub update: Vec<PediaClusterLifecycle>,
-    /// Lifecycles that go, by name and uid.
-    pub delete: Vec<(String, String)>,
+    /// Lifecycles that go.
+    pub delete: Vec<Leaving>,
     /// What stands in the way of some source objects.
     pub problems: Vec<Problem>,
     /// How many lifecycles the policy has when all this is done.
     pub wanted: usize,
+}
+
+/// A lifecycle that goes, as it was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its version.
+    pub version: Option<String>,
 }
 
 /// A source object, or a name, that the policy can't be followed for.
@@ -127,8 +138,11 @@ pub(crate) fn decide(facts: &Facts<'_>, looks: &Looks) -> Plan {
             && !is_deleting(lifecycle)
             && !looked.wanted.contains_key(lifecycle.name_any().as_str())
         {
-            let uid = lifecycle.uid().unwrap_or_default();
-            plan.delete.push((lifecycle.name_any(), uid));
+            plan.delete.push(Leaving {
+                name: lifecycle.name_any(),
+                uid: lifecycle.uid().unwrap_or_default(),
+                version: lifecycle.resource_version(),
+            });
         }
     }
     plan

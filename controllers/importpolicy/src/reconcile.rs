@@ -381,8 +381,10 @@ pub(crate) async fn clean_up(
             Err(trouble) => return Err(failed("listing its lifecycles")(trouble)),
         };
         if controlled_by(&lifecycle.metadata, &uid) {
-            let (name, uid) = (lifecycle.name_any(), lifecycle.uid().unwrap_or_default());
-            let deleted = lifecycles.delete(&name, &uid).await;
+            let (name, its) = (lifecycle.name_any(), lifecycle.uid().unwrap_or_default());
+            let version = lifecycle.resource_version();
+            let is_ours = |metadata: &_| controlled_by(metadata, &uid);
+            let deleted = lifecycles.delete_if(&name, &its, version, is_ours).await;
             deleted.map_err(failed("deleting its lifecycles"))?;
         }
     }

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
-use armadex_importpolicy::{Facts, Looks, Plan, Problem, plan, validate, validate_namespaces};
+use armadex_importpolicy::{
+    Facts, Leaving, Looks, Plan, Problem, plan, validate, validate_namespaces,
+};
 use armadex_policy::{Found, Gvr, ObjectName, SecretNamespaces};
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -113,7 +115,7 @@ fn lines(plan: &Plan) -> Vec<String> {
     let deleted = plan
         .delete
         .iter()
-        .map(|(name, uid)| format!("-{name} {uid}"));
+        .map(|Leaving { name, uid, .. }| format!("-{name} {uid}"));
     let problems = plan.problems.iter().map(
         |Problem {
              subject, message, ..

@@ -9,10 +9,12 @@ use std::{
 
 use armadex_control_plane::{NOT_THERE_YET, Objects, Trouble, TroubleKind, lock};
 use armadex_crds::{PediaCluster, conditions::LifecycleReason as Reason};
-use armadex_policy::{Gates, ReconcileError, controlled_by, controller_of, owners_in_words};
+use armadex_policy::{
+    Gates, ReconcileError, controlled_by, controller_of, owned_by, owners_in_words,
+};
 use kube::{
     ResourceExt,
-    api::{Patch, PatchParams},
+    api::{ObjectMeta, Patch, PatchParams},
 };
 use serde_json::{Value, json};
 use tracing::info;
@@ -47,6 +49,8 @@ impl Applied {
 pub(crate) struct Clusters<'a> {
     pub(crate) api: Objects<PediaCluster>,
     pub(crate) gates: &'a Gates,
+    /// The uid of the lifecycle.
+    pub(crate) owner: &'a str,
 }
 
 const CREATING: &str = "creating its PediaCluster";
@@ -69,9 +73,11 @@ pub(crate) async fn apply(
             let updated = update(clusters, &cluster, present, applied).await;
             (UPDATING, Reason::FailedPatchPediaCluster, updated)
         }
-        Step::Delete(uid) => {
-            let name = present.map(ResourceExt::name_any).unwrap_or_default();
-            let deleted = off_board(clusters, &name, &uid).await;
+        Step::Delete(_) => {
+            let deleted = match present {
+                Some(present) => off_board(clusters, present).await,
+                None => Ok(()),
+            };
             let deleted = deleted.map(|()| Ended::Deleted);
             (DELETING, Reason::DeletionFailure, deleted)
         }
@@ -82,13 +88,15 @@ pub(crate) async fn apply(
     })
 }
 
-/// Deletes a PediaCluster if it is still the one that was looked at.
+/// Deletes a PediaCluster if it is still the one that was looked at, and still the lifecycle's: who wants to keep it takes its owner away.
 pub(crate) async fn off_board(
     clusters: &Clusters<'_>,
-    name: &str,
-    uid: &str,
+    present: &PediaCluster,
 ) -> Result<(), Trouble> {
-    let delete = clusters.api.delete(name, uid);
+    let (name, uid) = (&present.name_any(), present.uid().unwrap_or_default());
+    let is_ours = |metadata: &ObjectMeta| owned_by(metadata, clusters.owner);
+    let version = present.resource_version();
+    let delete = clusters.api.delete_if(name, &uid, version, is_ours);
     if clusters.gates.ask(DELETING, name, delete).await? {
         info!(cluster = name, "cluster {name} is off-boarded");
     }
@@ -218,6 +226,7 @@ mod tests {
         let clusters = Clusters {
             api: Objects::all(host.client()),
             gates: &Gates::default(),
+            owner: "its own",
         };
         let ended = apply(&clusters, Step::Create(ours), None, &Applied::default()).await;
         let ended = ended.unwrap();
@@ -230,6 +239,37 @@ mod tests {
             "PediaCluster east was made in the meantime and is owned by nobody"
         );
         assert_eq!(host.get(path), before);
+    }
+
+    #[tokio::test]
+    async fn a_cluster_that_changes_meanwhile_goes_unless_it_is_somebody_elses_by_now() {
+        let host = Host::new(&[ServedType::new(
+            "cluster.clusterpedia.io",
+            "v1alpha2",
+            "pediaclusters",
+            "PediaCluster",
+        )]);
+        let path = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/east";
+        let owned_by = |uid: &str, label: &str| {
+            let owner = json!({"apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "PediaClusterLifecycle",
+                "name": "east", "uid": uid});
+            json!({"metadata": {"ownerReferences": [owner], "labels": {"a": label}}, "spec": {"syncResources": []}})
+        };
+        let clusters = Clusters {
+            api: Objects::all(host.client()),
+            gates: &Gates::default(),
+            owner: "its own",
+        };
+        for (owner, stays) in [("its own", false), ("of another", true)] {
+            host.put(path, owned_by("its own", "before"));
+            let seen = clusters.api.get("east").await.unwrap();
+            let after = owned_by(owner, "after");
+            host.ahead("delete", "pediaclusters", move |host| {
+                host.put(path, after);
+            });
+            off_board(&clusters, &seen).await.unwrap();
+            assert_eq!(host.get(path).is_some(), stays, "{owner}");
+        }
     }
 
     #[tokio::test]
@@ -248,6 +288,7 @@ mod tests {
         let clusters = Clusters {
             api: Objects::all(host.client()),
             gates: &Gates::default(),
+            owner: "its own",
         };
         let create = async |uid: &str| {
             let cluster = serde_json::from_value(owned_by(uid)).unwrap();

@@ -1,7 +1,7 @@
 //! What reconciles share.
 
 use armadex_control_plane::Objects;
-use armadex_crds::PediaCluster;
+use armadex_crds::{PediaCluster, PediaClusterLifecycle};
 use armadex_policy::Shared;
 use kube::runtime::reflector::Store;
 
@@ -22,10 +22,11 @@ pub(crate) struct Context {
 
 impl Context {
     /// Where PediaClusters are, rather than what is known of them.
-    pub(crate) fn live_clusters(&self) -> Clusters<'_> {
+    pub(crate) fn live_clusters<'a>(&'a self, of: &'a PediaClusterLifecycle) -> Clusters<'a> {
         Clusters {
             api: Objects::all(self.shared.client.clone()),
             gates: &self.shared.gates,
+            owner: of.metadata.uid.as_deref().unwrap_or_default(),
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) async fn follow(
             (Ended::Stopped(stop), retry)
         }
         Ok(step) => {
-            let clusters = context.live_clusters();
+            let clusters = context.live_clusters(lifecycle);
             let ended = apply::apply(&clusters, step, cluster.as_deref(), &context.applied).await?;
             let failed = matches!(ended, Ended::Stopped(_));
             (ended, failed)
@@ -225,13 +225,11 @@ pub(crate) async fn clean_up(
         doing: apply::DELETING,
         trouble,
     };
-    let clusters = context.live_clusters();
+    let clusters = context.live_clusters(lifecycle);
     let present = clusters.api.get_opt(&name).await.map_err(failed)?;
     if let Some(cluster) = present.filter(|cluster| is_ours(lifecycle, cluster)) {
-        let uid = cluster.uid().unwrap_or_default();
-        apply::off_board(&clusters, &name, &uid)
-            .await
-            .map_err(failed)?;
+        let gone = apply::off_board(&clusters, &cluster).await;
+        gone.map_err(failed)?;
     }
     Ok(())
 }

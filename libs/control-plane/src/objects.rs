@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{
     Api, Client, Resource,
     api::{
@@ -24,6 +24,9 @@ pub const NOT_THERE_YET: &str = "1";
 
 /// Objects whose metadata is asked for at once: half a megabyte to one.
 const PAGE: u32 = 500;
+
+/// Versions of an object that are tried to be deleted, one after the other: others write it meanwhile.
+const VERSIONS: usize = 4;
 
 /// The objects of one kind.
 #[derive(Clone)]
@@ -165,9 +168,53 @@ impl<K: Clone + DeserializeOwned + Debug> Objects<K> {
     /// Deletes an object if it is still the one of this uid. Whether it was: one that is gone, or
     /// another one by now, is no more either way.
     pub async fn delete(&self, name: &str, uid: &str) -> Result<bool, Trouble> {
+        match self.delete_version(name, uid, None).await {
+            Err(trouble) if trouble.kind == TroubleKind::Conflict => Ok(false),
+            done => done,
+        }
+    }
+
+    /// Deletes an object if it is still the one of this uid, and of this version or such that it `may_go` as it has become: whoever changed it since
+    /// it was looked at may have made it somebody else's. Whether it was.
+    pub async fn delete_if(
+        &self,
+        name: &str,
+        uid: &str,
+        version: Option<String>,
+        may_go: impl Fn(&ObjectMeta) -> bool + Send,
+    ) -> Result<bool, Trouble>
+    where
+        K: Send,
+    {
+        let mut tried = self.delete_version(name, uid, version).await;
+        for _ in 1..VERSIONS {
+            match tried {
+                Err(trouble) if trouble.kind == TroubleKind::Conflict => {}
+                done => return done,
+            }
+            let Some(present) = self.get_metadata_opt(name).await? else {
+                return Ok(false);
+            };
+            let present = present.metadata;
+            if present.uid.as_deref() != Some(uid) || !may_go(&present) {
+                return Ok(false);
+            }
+            let version = present.resource_version;
+            tried = self.delete_version(name, uid, version).await;
+        }
+        tried
+    }
+
+    /// Deletes an object of this uid, and of this version if one is given; another one is a conflict.
+    async fn delete_version(
+        &self,
+        name: &str,
+        uid: &str,
+        resource_version: Option<String>,
+    ) -> Result<bool, Trouble> {
         let same = Preconditions {
             uid: Some(uid.to_owned()),
-            resource_version: None,
+            resource_version,
         };
         let params = DeleteParams {
             preconditions: Some(same),
@@ -175,10 +222,7 @@ impl<K: Clone + DeserializeOwned + Debug> Objects<K> {
         };
         match self.api.delete(name, &params).await.map_err(Trouble::from) {
             Ok(_) => Ok(true),
-            Err(Trouble {
-                kind: TroubleKind::Missing | TroubleKind::Conflict,
-                ..
-            }) => Ok(false),
+            Err(trouble) if trouble.kind == TroubleKind::Missing => Ok(false),
             Err(trouble) => Err(trouble),
         }
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::news::Changed;
-use crate::plan::is_ours;
+use crate::plan::{Leaving, is_ours};
 use crate::room::Room;
 use crate::{Compiled, validate};
 
@@ -69,7 +69,7 @@ impl ToDo {
         Self {
             create: named(&plan.create),
             update: named(&plan.update),
-            delete: plan.delete.iter().map(|(name, _)| name.clone()).collect(),
+            delete: plan.delete.iter().map(|one| one.name.clone()).collect(),
             wanted: plan.wanted,
         }
     }
@@ -271,7 +271,7 @@ impl World {
     /// As an API server takes it; whether all of it was taken.
     fn carry_out(&mut self, plan: &Plan) -> bool {
         let mut is_done = true;
-        for (name, uid) in &plan.delete {
+        for Leaving { name, uid, .. } in &plan.delete {
             let present = self.lifecycles.get(name);
             if present.is_some_and(|present| present.uid().as_ref() == Some(uid)) {
                 self.set_lifecycle(name, None);

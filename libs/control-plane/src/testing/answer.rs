@@ -72,8 +72,8 @@ impl Host {
             "list" => whole(Ok(self.lock().listed(&place, &parameters))),
             "get" => whole(self.lock().found(&place)),
             "delete" => {
-                let uid = sent.pointer("/preconditions/uid").and_then(Value::as_str);
-                whole(self.change(|store| store.delete(&place, uid)))
+                let conditions = &sent["preconditions"];
+                whole(self.change(|store| store.delete(&place, conditions)))
             }
             "create" => whole(self.change(|store| store.create(&place, &sent))),
             "update" => whole(self.change(|store| store.replace(&place, &sent))),

@@ -173,14 +173,17 @@ impl Store {
     pub(super) fn delete(
         &mut self,
         place: &Addressed,
-        uid: Option<&str>,
+        conditions: &Value,
     ) -> Result<Value, Refused> {
         let key = place.key();
         let Some(object) = self.objects.get(&key).cloned() else {
             return Err(place.missing());
         };
-        if uid.is_some_and(|uid| object["metadata"]["uid"] != uid) {
-            return Err(place.conflict("the uid in the precondition is another"));
+        for field in ["uid", "resourceVersion"] {
+            if !conditions[field].is_null() && object["metadata"][field] != conditions[field] {
+                let message = format!("the {field} in the precondition is another");
+                return Err(place.conflict(&message));
+            }
         }
         if !is_held(&object) {
             self.take_away(&key);
@@ -561,7 +564,7 @@ mod tests {
             json!({"metadata": {"finalizers": ["theirs", "ours"]}}),
         );
         let place = place(&store, PATH);
-        store.delete(&place, None).expect("it is there");
+        store.delete(&place, &Value::Null).expect("it is there");
         let step = json!([{"op": "remove", "path": "/metadata/finalizers/1"}]);
         store.finalizers(&place, &step).expect("it is there");
         let left = store.get(PATH).expect("it is held");
