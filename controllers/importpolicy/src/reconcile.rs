@@ -1,6 +1,6 @@
 //! Reconcile: fetch, validate, plan, apply, status.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use armadex_control_plane::{Objects, Trouble, TroubleKind, lock};
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::PolicyValidatedReason};
@@ -12,11 +12,13 @@ use futures::TryStreamExt;
 use jiff::Timestamp;
 use kube::{
     ResourceExt,
+    api::ObjectMeta,
     runtime::{controller::Action, reflector::ObjectRef},
 };
 
 use crate::{
-    Invalid, Looks, Plan, apply,
+    Invalid, Looks, Plan,
+    apply::{self, TOGETHER},
     context::{Context, Memory, Resources, waits_for_references},
     news::Since,
     part::{Known, Outcome, Part, part},
@@ -130,7 +132,7 @@ async fn part_conclusion(
     context.news.know(&policy.name_any(), objects);
     let summary = carry_out(policy, &plan, objects, None, context).await;
     let waits = waits_for_references(policy, || lifecycles);
-    let next = retry_if(waits || summary.may_improve(), &policy.name_any(), context);
+    let next = next_look(waits, &summary, &policy.name_any(), context);
     (Conclusion::Done(summary), next)
 }
 
@@ -173,7 +175,7 @@ async fn conclusion(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Co
     let gone = is_gone(&readiness, trouble.as_ref());
     let summary = carry_out(policy, &plan, objects.len(), trouble, context).await;
     let waits = context.waits_for_references(policy);
-    let next = retry_if(gone || waits || summary.may_improve(), &name, context);
+    let next = next_look(gone || waits, &summary, &name, context);
     (Conclusion::Done(summary), next)
 }
 
@@ -226,6 +228,17 @@ async fn known_source(
     let sources = sources.map_err(|refusal| invalid(refused_source(&refusal)))?;
     shared.interests.set(&name, sources.interests());
     Ok((resources, sources))
+}
+
+/// When to look again after a plan was carried out. What goes on is no failure: there is nothing to wait longer for each time.
+fn next_look(waits: bool, summary: &Summary, name: &str, context: &Context) -> Requeue {
+    if summary.went_on() {
+        context.shared.retries.clear(name);
+    }
+    match summary.goes_on() {
+        true => Requeue::Retry(Duration::ZERO),
+        false => retry_if(waits || summary.may_improve(), name, context),
+    }
 }
 
 /// A watch says when its trouble ends, but not when another version is served.
@@ -371,22 +384,26 @@ pub(crate) async fn clean_up(
     let uid = policy.uid().unwrap_or_default();
     let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
     let failed = |doing| move |trouble| ReconcileError { doing, trouble };
-    let mut all = pin!(lifecycles.all_metadata());
-    loop {
-        let lifecycle = match all.try_next().await {
-            Ok(Some(lifecycle)) => lifecycle,
-            Ok(None) => return Ok(()),
-            // They went with their CRD.
-            Err(trouble) if trouble.kind == TroubleKind::Missing => return Ok(()),
-            Err(trouble) => return Err(failed("listing its lifecycles")(trouble)),
-        };
-        if controlled_by(&lifecycle.metadata, &uid) {
-            let (name, its) = (lifecycle.name_any(), lifecycle.uid().unwrap_or_default());
-            let version = lifecycle.resource_version();
-            let is_ours = |metadata: &_| controlled_by(metadata, &uid);
-            let deleted = lifecycles.delete_if(&name, &its, version, is_ours).await;
-            deleted.map_err(failed("deleting its lifecycles"))?;
+    let (lifecycles, is_ours) = (&lifecycles, &|metadata: &ObjectMeta| {
+        controlled_by(metadata, &uid)
+    });
+    let all = lifecycles.all_metadata();
+    let all = all.map_err(failed("listing its lifecycles"));
+    let gone = all.try_for_each_concurrent(TOGETHER, |lifecycle| async move {
+        let metadata = lifecycle.metadata;
+        if !is_ours(&metadata) {
+            return Ok(());
         }
+        let (name, uid) = (metadata.name, metadata.uid);
+        let (name, uid) = (name.unwrap_or_default(), uid.unwrap_or_default());
+        let deleted = lifecycles.delete_if(&name, &uid, metadata.resource_version, is_ours);
+        let deleted = deleted.await.map_err(failed("deleting its lifecycles"));
+        deleted.map(drop)
+    });
+    match gone.await {
+        // They went with their CRD.
+        Err(error) if error.trouble.kind == TroubleKind::Missing => Ok(()),
+        done => done,
     }
 }
 
@@ -402,6 +419,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Problem;
+    use crate::apply::Done;
     use crate::news::News;
     use crate::room::Room;
 
@@ -617,6 +636,43 @@ mod tests {
         assert_eq!(look().await, (28, 22), "and so is one that goes");
         context.news.note("karmada", News::Anything);
         assert_eq!(look().await, (28, 43), "anything may have changed");
+    }
+
+    #[tokio::test]
+    async fn a_look_that_goes_on_is_no_failure_and_one_that_has_done_something_begins_anew() {
+        let context = context(&Host::new(&[]));
+        let problems = |may_pass| {
+            let problem = Problem {
+                subject: String::new(),
+                message: String::new(),
+                may_pass,
+            };
+            vec![problem]
+        };
+        let next = |carried, left, problems| {
+            let plan = Plan {
+                problems,
+                ..Plan::default()
+            };
+            let done = Done {
+                carried,
+                left,
+                ..Done::default()
+            };
+            let summary = Summary::new(1, &plan, done, None);
+            next_look(false, &summary, "karmada", &context)
+        };
+        for _ in 0..9 {
+            next(0, 1, problems(true));
+        }
+        let waits = |next| match next {
+            Requeue::Retry(delay) => delay,
+            Requeue::AwaitChange => Duration::MAX,
+        };
+        assert!(waits(next(0, 1, problems(true))) > Duration::from_secs(5));
+        assert!(waits(next(1, 1, problems(true))) < Duration::from_secs(1));
+        assert_eq!(waits(next(1, 1, problems(false))), Duration::ZERO);
+        assert_eq!(waits(next(1, 0, problems(false))), Duration::MAX);
     }
 
     #[tokio::test]

@@ -31,11 +31,13 @@ pub(crate) enum Conclusion {
 }
 
 /// A plan that was carried out.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Summary {
     objects: usize,
     lifecycles: usize,
     problems: Vec<Problem>,
+    /// Changes that were carried out.
+    carried: usize,
     /// Changes that are still to be tried.
     left: usize,
     stale: Option<Trouble>,
@@ -44,12 +46,18 @@ pub(crate) struct Summary {
 impl Summary {
     /// `stale`: the source objects are those that were last known, because of this.
     pub(crate) fn new(objects: usize, plan: &Plan, done: Done, stale: Option<Trouble>) -> Self {
-        let Done { failures, left, .. } = done;
+        let Done {
+            failures,
+            carried,
+            left,
+            ..
+        } = done;
         let problems = plan.problems.iter().cloned().chain(failures).collect();
         Self {
             objects,
             lifecycles: plan.wanted,
             problems,
+            carried,
             left,
             stale,
         }
@@ -67,6 +75,17 @@ impl Summary {
     /// Whether trying again may help.
     pub(crate) fn may_improve(&self) -> bool {
         self.left > 0 || self.problems.iter().any(|problem| problem.may_pass)
+    }
+
+    /// Whether something was carried out: what failed before did not fail again and again.
+    pub(crate) const fn went_on(&self) -> bool {
+        self.carried > 0
+    }
+
+    /// Whether nothing but time was wanting.
+    pub(crate) fn goes_on(&self) -> bool {
+        let may_pass = |problem: &Problem| problem.may_pass;
+        self.went_on() && self.left > 0 && !self.problems.iter().any(may_pass)
     }
 }
 
@@ -166,6 +185,7 @@ fn reconciling(summary: &Summary) -> (NewCondition, EventType) {
         problems,
         left,
         stale,
+        carried: _,
     } = summary;
     let mut counts = format!("{lifecycles} lifecycles from {objects} source objects");
     if *left > 0 {
@@ -299,7 +319,7 @@ mod tests {
                     lifecycles: 2,
                     problems: vec![],
                     left: 0,
-                    stale: None,
+                    ..Summary::default()
                 }),
                 valid,
                 "Reconciling=True ReconcileSourceResourceAndLifecycle @7: 2 lifecycles from 3 source objects",
@@ -310,7 +330,7 @@ mod tests {
                     lifecycles: 0,
                     problems,
                     left: 0,
-                    stale: None,
+                    ..Summary::default()
                 }),
                 valid,
                 "Reconciling=False FailedReconcile @7: a: m; b: m; c: m; and 1 more; 0 lifecycles from 4 source objects",
@@ -331,7 +351,7 @@ mod tests {
             lifecycles: 1,
             problems: vec![],
             left: 0,
-            stale: None,
+            ..Summary::default()
         });
         policy.status = Some(status(&policy, &done, Timestamp::UNIX_EPOCH).0);
         let (after, transitions) = status(
@@ -350,7 +370,7 @@ mod tests {
                 lifecycles: 5000,
                 problems,
                 left: 3900,
-                stale: None,
+                ..Summary::default()
             })
         };
         let left = "3900 changes are left for the next look, which follows; 5000 lifecycles from 5000 source objects";

@@ -533,3 +533,37 @@ async fn many_policies_on_one_kind_look_at_what_changed_and_at_nothing_else() {
     assert_eq!(after.reconciles - before.reconciles, each);
     running.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_fleet_takes_is_asked_for_several_at_a_time_and_without_a_pause() {
+    const MEMBERS: u32 = 2_000;
+    let host = host();
+    host.put(&format!("{POLICIES}/karmada"), policy());
+    for number in 0..MEMBERS {
+        host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
+    }
+    let each = Duration::from_millis(100);
+    host.slow_down_by("patch", "pediaclusterlifecycles", each);
+    host.slow_down_by("delete", "pediaclusterlifecycles", each);
+    // Beside each other, and with some time for looks.
+    let limit = each * MEMBERS / 8 + Duration::from_secs(10);
+    let begun = tokio::time::Instant::now();
+    let running = run(&host);
+    let words = format!("{MEMBERS} lifecycles from {MEMBERS} source objects");
+    until(&host, "all are made", |host| {
+        reconciling(host) == format!("ReconcileSourceResourceAndLifecycle: {words}")
+    })
+    .await;
+    assert!(begun.elapsed() < limit, "{:?}", begun.elapsed());
+    let path = format!("{POLICIES}/karmada");
+    let mut going = host.get(&path).unwrap();
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+    let begun = tokio::time::Instant::now();
+    host.put(&path, going);
+    until(&host, "the policy is gone", |host| {
+        host.get(&path).is_none()
+    })
+    .await;
+    assert!(begun.elapsed() < limit, "{:?}", begun.elapsed());
+    running.end().await;
+}

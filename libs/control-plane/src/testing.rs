@@ -16,6 +16,7 @@ pub use log::Log;
 use std::{
     convert::Infallible,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use http::{Request, Response};
@@ -167,7 +168,12 @@ impl Host {
 
     /// Takes ten seconds from now on for what it carries out of a verb on a resource, as an API server does for a slow webhook.
     pub fn slow_down(&self, verb: &'static str, resource: &'static str) {
-        self.change(|store| store.slow.push((verb, resource)));
+        self.slow_down_by(verb, resource, answer::LATE);
+    }
+
+    /// The same with another time.
+    pub fn slow_down_by(&self, verb: &'static str, resource: &'static str, takes: Duration) {
+        self.change(|store| store.slow.push((verb, resource, takes)));
     }
 
     /// Answers what comes from now on.

@@ -17,7 +17,7 @@ use super::{
 };
 
 /// How long an answer takes that is late.
-const LATE: Duration = Duration::from_secs(10);
+pub(super) const LATE: Duration = Duration::from_secs(10);
 
 /// What a watch lasts that does not say for how long: an hour, as a kube-apiserver's does at the most.
 const LASTS: Duration = Duration::from_secs(3600);
@@ -55,7 +55,7 @@ impl Host {
         let admitted = self.lock().admit(verb, &place);
         match admitted {
             Admitted::Yes => {}
-            Admitted::Slow => tokio::time::sleep(LATE).await,
+            Admitted::Slow(takes) => tokio::time::sleep(takes).await,
             Admitted::Refused(refused) => return whole(Err(refused)),
             Admitted::Late(refused) => {
                 tokio::time::sleep(LATE).await;
@@ -116,8 +116,8 @@ impl Host {
 /// What becomes of a request before it is looked at.
 enum Admitted {
     Yes,
-    /// It is carried out, after a while.
-    Slow,
+    /// It is carried out, after this.
+    Slow(Duration),
     Refused(Refused),
     /// After a while.
     Late(Refused),
@@ -141,8 +141,10 @@ impl Store {
             let message = "failed calling webhook: context deadline exceeded".to_owned();
             return Admitted::Late((500, "InternalError", message));
         }
-        if is_among(&self.slow) {
-            return Admitted::Slow;
+        let mut slow = self.slow.iter();
+        let is_it = |slow: &&(&str, &str, Duration)| slow.0 == verb && slow.1 == resource;
+        if let Some((.., takes)) = slow.find(is_it) {
+            return Admitted::Slow(*takes);
         }
         let mut throttled = self.throttled.iter();
         if let Some(next) = throttled.position(|(known, on)| *known == verb && *on == resource) {

@@ -1,6 +1,6 @@
 //! The objects of the control plane and their history, and what becomes of them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Map, Value, json};
 
@@ -41,7 +41,7 @@ pub(super) struct Store {
     /// Resources of which what is there is not changed.
     pub(super) hanging_updates: Vec<&'static str>,
     pub(super) failing: Vec<(&'static str, &'static str)>,
-    pub(super) slow: Vec<(&'static str, &'static str)>,
+    pub(super) slow: Vec<(&'static str, &'static str, Duration)>,
     /// Each is answered with a 429 once.
     pub(super) throttled: Vec<(&'static str, &'static str)>,
     /// Resource, parent and name of each field that is dropped.
