@@ -235,6 +235,7 @@ mod tests {
             failures: first + 2,
             walked: first + 3,
             rendered: first + 4,
+            parsed: first + 5,
         };
         let of =
             |kind, name, value| format!("armadex_policy_{name}_total{{kind=\"{kind}\"}} {value}");
@@ -246,6 +247,8 @@ mod tests {
             of(lifecycle, "plans", 12),
             of(policy, "reconciles", 1),
             of(lifecycle, "reconciles", 11),
+            of(policy, "sources_parsed", 6),
+            of(lifecycle, "sources_parsed", 16),
             "armadex_policy_sources_rendered_total 5".to_owned(),
             "armadex_policy_sources_walked_total 4".to_owned(),
         ];

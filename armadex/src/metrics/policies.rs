@@ -26,7 +26,7 @@ impl Collector for PolicyCounters {
 
 type Read = fn(&CounterValues) -> u64;
 
-const OF_BOTH: [(&str, &str, Read); 3] = [
+const OF_BOTH: [(&str, &str, Read); 4] = [
     (
         "policy_reconciles",
         "Looks at an object of this kind",
@@ -41,6 +41,11 @@ const OF_BOTH: [(&str, &str, Read); 3] = [
         "policy_failures",
         "Looks that failed and are tried again",
         |c| c.failures,
+    ),
+    (
+        "policy_sources_parsed",
+        "Source objects that were parsed for an object of this kind",
+        |c| c.parsed,
     ),
 ];
 

@@ -1,9 +1,10 @@
 //! What looks at source objects have come to. Objects of a busy fleet change all the time, and to render the names of all of them for
-//! each change would be the work of a whole core: only what is another object than at the last look is rendered. What there is no room for is rendered
-//! at each look that goes over all. Pure.
+//! each change would be the work of a whole core: only where a part that the templates read of is another than at the last look is an object parsed
+//! and rendered. What there is no room for is rendered at each look that goes over all. Pure.
 
 use std::{
     collections::{BTreeSet, HashMap},
+    hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Weak},
 };
 
@@ -30,6 +31,8 @@ pub struct Looks {
 struct Look {
     /// A watch gives the very same value as long as the object is the same. Held weakly: it is not kept for this.
     of: Weak<Found>,
+    /// The parts of it that something is read of, as a hash.
+    read: u64,
     outcome: Verdict,
 }
 
@@ -42,6 +45,17 @@ pub(crate) struct Rules<'a> {
     /// The kind of the objects.
     pub(crate) source: &'a Gvr,
     pub(crate) secrets: &'a SecretNamespaces,
+}
+
+impl Rules<'_> {
+    /// All that an object comes to something by, as a hash.
+    fn read(&self, object: &Found) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        object.deleting.hash(&mut hasher);
+        let fields = object.object.fields();
+        fields.digest(&self.compiled.reads).hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 /// What has become of one source object.
@@ -79,13 +93,15 @@ impl Looks {
         self.known.reserve(objects.len());
         self.walk(objects.len());
         for object in objects {
-            let (name, look) = match before.remove_entry(&object.name) {
-                Some((name, look)) if look.is_of(object) => (name, look),
-                _ => {
-                    self.rendered += 1;
-                    (object.name.clone(), Look::at(object, rules))
-                }
-            };
+            let known = before.remove_entry(&object.name);
+            let known = known.and_then(|(name, mut look)| {
+                let holds = look.holds_for(object, rules);
+                holds.then_some((name, look))
+            });
+            let (name, look) = known.unwrap_or_else(|| {
+                self.rendered += 1;
+                (object.name.clone(), Look::at(object, rules))
+            });
             self.known.insert(name, look);
         }
     }
@@ -101,27 +117,21 @@ impl Looks {
             let before = self.known.remove(name).map(|look| look.outcome);
             return (before.is_some() || self.is_whole).then_some((before, None));
         };
-        match self.known.get_mut(name) {
-            Some(look) if look.is_of(object) => {
-                let same = Some(look.outcome.clone());
-                Some((same.clone(), same))
-            }
-            Some(look) => {
-                self.rendered += 1;
-                let now = Look::at(object, rules);
-                let after = now.outcome.clone();
-                let before = std::mem::replace(look, now);
-                Some((Some(before.outcome), Some(after)))
-            }
-            None if self.is_whole => {
-                self.rendered += 1;
-                let now = Look::at(object, rules);
-                let after = now.outcome.clone();
-                self.known.insert(name.clone(), now);
-                Some((None, Some(after)))
-            }
-            None => None,
+        let known = self.known.get_mut(name);
+        if known.is_none() && !self.is_whole {
+            return None;
         }
+        if let Some(look) = known
+            && look.holds_for(object, rules)
+        {
+            let same = Some(look.outcome.clone());
+            return Some((same.clone(), same));
+        }
+        self.rendered += 1;
+        let now = Look::at(object, rules);
+        let after = now.outcome.clone();
+        let before = self.known.insert(name.clone(), now);
+        Some((before.map(|look| look.outcome), Some(after)))
     }
 
     /// Whether what is not known was not there at the last look.
@@ -183,8 +193,23 @@ impl Look {
     const PLACE: usize = 2 * size_of::<(ObjectName, Self)>();
 
     fn at(object: &Arc<Found>, rules: &Rules<'_>) -> Self {
-        let (of, outcome) = (Arc::downgrade(object), look_at(rules, object));
-        Self { of, outcome }
+        Self {
+            of: Arc::downgrade(object),
+            read: rules.read(object),
+            outcome: look_at(rules, object),
+        }
+    }
+
+    /// Whether an object comes to the same: it is the very one, or nothing that is read of it has changed.
+    fn holds_for(&mut self, object: &Arc<Found>, rules: &Rules<'_>) -> bool {
+        if self.is_of(object) {
+            return true;
+        }
+        let is_same = self.read == rules.read(object);
+        if is_same {
+            self.of = Arc::downgrade(object);
+        }
+        is_same
     }
 
     /// What it takes under a name.

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use armadex_crds::{ClusterImportPolicySpec, conditions::PolicyValidatedReason as Reason};
-use armadex_policy::template::{Scope, Template, TemplateEngine, TemplateError, of_references};
+use armadex_policy::template::{
+    Reads, Scope, Template, TemplateEngine, TemplateError, of_references,
+};
 
 /// The templates that source objects are looked at with. The others of the policy are rendered
 /// by the lifecycles, and were compiled to see that they can be.
@@ -14,6 +16,8 @@ pub struct Compiled {
     pub selector: Option<Template>,
     /// Name of the lifecycle and the PediaCluster.
     pub name: Template,
+    /// What both read of the source object.
+    pub reads: Reads,
 }
 
 /// Why a policy can't be followed as it stands.
@@ -84,7 +88,21 @@ pub fn validate(spec: &ClusterImportPolicySpec) -> Result<Compiled, Invalid> {
         &spec.creation_condition,
         all,
     )?;
-    Ok(Compiled { selector, name })
+    Ok(Compiled::of(selector, name))
+}
+
+impl Compiled {
+    fn of(selector: Option<Template>, name: Template) -> Self {
+        let mut reads = name.reads().clone();
+        if let Some(selector) = &selector {
+            reads.add(selector.reads());
+        }
+        Self {
+            selector,
+            name,
+            reads,
+        }
+    }
 }
 
 /// Checks that references to kinds in namespaces say which one. Takes what discovery says of each

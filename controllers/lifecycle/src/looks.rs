@@ -9,7 +9,7 @@ use std::{
 
 use armadex_control_plane::lock;
 use armadex_crds::{PediaCluster, PediaClusterLifecycle};
-use armadex_policy::{Found, Interest, Readiness, template::Reads};
+use armadex_policy::{Counters, Found, Interest, Readiness, template::Reads};
 
 /// By the name of the lifecycle.
 #[derive(Debug, Default)]
@@ -27,43 +27,88 @@ pub(crate) struct Sighted {
 #[derive(Debug)]
 pub(crate) struct Seen {
     lifecycle: Weak<PediaClusterLifecycle>,
-    /// As a hash.
+    /// Of all but its version, as a hash.
     cluster: u64,
     source: Interest,
     reads: Arc<Reads>,
     /// What they read, as a hash.
     read: u64,
     references: Vec<Sighted>,
+    same: Mutex<Same>,
+}
+
+/// What was found to be no other: the rest of them need not be looked at.
+#[derive(Debug)]
+struct Same {
+    cluster: Weak<PediaCluster>,
+    /// The parts of the source that something is read of, as a hash.
+    parts: u64,
 }
 
 impl Seen {
-    /// Of a lifecycle and its PediaCluster; the source comes first of what was sighted. Nothing if it is not there.
+    /// Of a lifecycle and its PediaCluster; the source comes first of what was sighted, and `read` is a hash of what templates read of it. Nothing if it
+    /// is not there.
     pub(crate) fn new(
         lifecycle: &Arc<PediaClusterLifecycle>,
-        cluster: &PediaCluster,
-        reads: &Arc<Reads>,
+        cluster: &Arc<PediaCluster>,
+        (reads, read): (&Arc<Reads>, u64),
         sighted: &[Sighted],
     ) -> Option<Self> {
         let (source, references) = sighted.split_first()?;
         let found = source.found.upgrade()?;
+        let same = Same {
+            cluster: Arc::downgrade(cluster),
+            parts: found.object.fields().digest(reads),
+        };
         Some(Self {
             lifecycle: Arc::downgrade(lifecycle),
             cluster: digest(cluster),
             source: source.interest.clone(),
-            read: reads.digest(&found.object.read()),
+            read,
             reads: reads.clone(),
             references: references.to_vec(),
+            same: Mutex::new(same),
         })
     }
 
-    fn is_so(&self, lifecycle: &Arc<PediaClusterLifecycle>, cluster: &PediaCluster) -> bool {
-        let source = found(&self.source).filter(|source| !source.deleting);
-        let reads_the_same =
-            |source: Arc<Found>| self.reads.digest(&source.object.read()) == self.read;
+    fn is_so(
+        &self,
+        lifecycle: &Arc<PediaClusterLifecycle>,
+        cluster: &Arc<PediaCluster>,
+        counters: &Counters,
+    ) -> bool {
         self.lifecycle.as_ptr() == Arc::as_ptr(lifecycle)
-            && source.is_some_and(reads_the_same)
             && self.references.iter().all(Sighted::is_so)
-            && digest(cluster) == self.cluster
+            && self.is_of_cluster(cluster)
+            && found(&self.source).is_some_and(|source| self.reads_the_same(&source, counters))
+    }
+
+    fn is_of_cluster(&self, cluster: &Arc<PediaCluster>) -> bool {
+        if lock(&self.same).cluster.as_ptr() == Arc::as_ptr(cluster) {
+            return true;
+        }
+        let is_same = digest(cluster) == self.cluster;
+        if is_same {
+            lock(&self.same).cluster = Arc::downgrade(cluster);
+        }
+        is_same
+    }
+
+    /// The source is parsed where a part has changed that something is read of.
+    fn reads_the_same(&self, source: &Found, counters: &Counters) -> bool {
+        if source.deleting {
+            return false;
+        }
+        let parts = source.object.fields().digest(&self.reads);
+        if lock(&self.same).parts == parts {
+            return true;
+        }
+        counters.parses();
+        let is_same = self.reads.digest(&source.object.read()) == self.read;
+        if is_same {
+            lock(&self.same).parts = parts;
+        }
+        is_same
     }
 }
 
@@ -76,15 +121,16 @@ impl Sighted {
 }
 
 impl Looks {
-    /// Whether a look at them would see what the last one saw. Takes its time, as what is read of the source is.
+    /// Whether a look at them would see what the last one saw. May take its time.
     pub(crate) fn are_same(
         &self,
         name: &str,
         lifecycle: &Arc<PediaClusterLifecycle>,
-        cluster: Option<&PediaCluster>,
+        cluster: Option<&Arc<PediaCluster>>,
+        counters: &Counters,
     ) -> bool {
         match (self.last(name), cluster) {
-            (Some(seen), Some(cluster)) => seen.is_so(lifecycle, cluster),
+            (Some(seen), Some(cluster)) => seen.is_so(lifecycle, cluster, counters),
             _ => false,
         }
     }

@@ -51,6 +51,8 @@ pub struct Planned {
     pub references: Vec<ResolvedReference>,
     /// What to do, or why nothing can be done.
     pub step: Result<Step, Stop>,
+    /// What the templates read of the source, as a hash; none where it was not parsed.
+    pub read: Option<u64>,
 }
 
 impl Planned {
@@ -59,6 +61,7 @@ impl Planned {
         Self {
             references: Vec::new(),
             step: Err(stop),
+            read: None,
         }
     }
 }
@@ -79,9 +82,13 @@ pub(crate) fn check(
 
 /// Makes the plan.
 pub fn plan(facts: &Facts<'_>, look_up: impl FnMut(&ResolvedReference) -> Lookup) -> Planned {
-    let mut references = Vec::new();
-    let step = step(facts, &mut references, look_up);
-    Planned { references, step }
+    let (mut references, mut read) = (Vec::new(), None);
+    let step = step(facts, &mut references, &mut read, look_up);
+    Planned {
+        references,
+        step,
+        read,
+    }
 }
 
 /// Whether the PediaCluster is the lifecycle's.
@@ -93,6 +100,7 @@ pub(crate) fn is_ours(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster)
 fn step(
     facts: &Facts<'_>,
     references: &mut Vec<ResolvedReference>,
+    read: &mut Option<u64>,
     mut look_up: impl FnMut(&ResolvedReference) -> Lookup,
 ) -> Result<Step, Stop> {
     let Facts {
@@ -121,7 +129,9 @@ fn step(
             }
         };
     }
-    let mut data = TemplateData::of(source.object.read());
+    let source = source.object.read();
+    *read = Some(compiled.reads.digest(&source));
+    let mut data = TemplateData::of(source);
     gather(
         &lifecycle.spec.references,
         &compiled.references,

@@ -36,7 +36,9 @@ pub(crate) async fn follow(
         return Ok(Action::await_change());
     };
     let lifecycle = &record(&context.shared, lifecycle, &planned, cluster.as_deref()).await?;
-    let Planned { references, step } = planned;
+    let Planned {
+        references, step, ..
+    } = planned;
     let (ended, retry) = match step {
         // Whatever is missing is watched, and its coming is an event; but for what the process itself lacks.
         Err(stop) => {
@@ -93,12 +95,13 @@ async fn look(
 ) -> Option<(Planned, Sighting)> {
     let (lifecycle, context) = (lifecycle.clone(), context.clone());
     let looking = tokio::task::spawn_blocking(move || {
-        let (name, cluster) = (lifecycle.name_any(), cluster.as_deref());
-        if context.looks.are_same(&name, &lifecycle, cluster) {
+        let (name, cluster) = (lifecycle.name_any(), cluster.as_ref());
+        let (looks, counters) = (&context.looks, &context.shared.counters);
+        if looks.are_same(&name, &lifecycle, cluster, counters) {
             return None;
         }
-        context.looks.forget(&name);
-        context.shared.counters.plans();
+        looks.forget(&name);
+        counters.plans();
         Some(make_plan(&lifecycle, cluster, &context))
     });
     looking
@@ -108,20 +111,22 @@ async fn look(
 
 fn make_plan(
     lifecycle: &Arc<PediaClusterLifecycle>,
-    cluster: Option<&PediaCluster>,
+    cluster: Option<&Arc<PediaCluster>>,
     context: &Context,
 ) -> (Planned, Sighting) {
     let stopped = |stop| (Planned::stopped(stop), Sighting::default());
+    let name = lifecycle.name_any();
     let compiled = match context.compilations.of(&lifecycle.spec) {
         Ok(compiled) => compiled,
         Err(problem) => return stopped(Stop::Because(problem)),
     };
-    if let Err(stop) = check(lifecycle, cluster, &context.shared.secrets) {
-        context.shared.interests.remove(&lifecycle.name_any());
+    let present = cluster.map(Arc::as_ref);
+    if let Err(stop) = check(lifecycle, present, &context.shared.secrets) {
+        context.shared.interests.remove(&name);
         return stopped(stop);
     }
     let mut sight = Sight {
-        owner: lifecycle.name_any(),
+        owner: name,
         context,
         seen: Vec::new(),
         stale: None,
@@ -130,12 +135,18 @@ fn make_plan(
         lifecycle,
         compiled: &compiled,
         source: sight.source(&lifecycle.spec.source),
-        cluster,
+        cluster: present,
         secrets: &context.shared.secrets,
     };
     let planned = plan(&facts, |reference| sight.reference(reference));
     let (sighted, stale) = sight.done();
-    let seen = cluster.and_then(|cluster| Seen::new(lifecycle, cluster, &compiled.reads, &sighted));
+    if planned.read.is_some() {
+        context.shared.counters.parses();
+    }
+    let seen = cluster.zip(planned.read).and_then(|(cluster, read)| {
+        let read = (&compiled.reads, read);
+        Seen::new(lifecycle, cluster, read, &sighted)
+    });
     (planned, Sighting { stale, seen })
 }
 
@@ -333,7 +344,8 @@ mod tests {
         fn is_spared(&self) -> bool {
             let cluster = self.context.clusters.get(&ObjectRef::new("east"));
             let looks = &self.context.looks;
-            looks.are_same("east", &self.lifecycle, cluster.as_deref())
+            let counters = &self.context.shared.counters;
+            looks.are_same("east", &self.lifecycle, cluster.as_ref(), counters)
         }
     }
 
@@ -352,6 +364,8 @@ mod tests {
 
         let source = |endpoint: &str, beat: u64| json!({"spec": {"apiEndpoint": endpoint}, "status": {"beat": beat}});
         let before = stage.context.looks.last("east").unwrap();
+        let counters = stage.context.shared.counters.clone();
+        let counted = counters.values();
         stage.host.put(SOURCE, source("https://east", 1));
         changes.next().await;
         let mut cluster = stage.host.get(CLUSTER).unwrap();
@@ -362,6 +376,7 @@ mod tests {
         stage.look().await;
         let last = stage.context.looks.last("east").unwrap();
         assert!(Arc::ptr_eq(&before, &last), "so no other look was made");
+        assert_eq!(counters.values(), counted, "and nothing was parsed");
 
         stage.host.put(SOURCE, source("https://west", 1));
         changes.next().await;

@@ -10,6 +10,7 @@ pub struct Counters {
     failures: AtomicU64,
     walked: AtomicU64,
     rendered: AtomicU64,
+    parsed: AtomicU64,
 }
 
 /// What was counted so far.
@@ -25,6 +26,8 @@ pub struct CounterValues {
     pub walked: u64,
     /// Source objects whose templates were rendered.
     pub rendered: u64,
+    /// Source objects whose text was parsed.
+    pub parsed: u64,
 }
 
 impl Counters {
@@ -43,10 +46,16 @@ impl Counters {
         self.plans.fetch_add(1, Relaxed);
     }
 
-    /// A look went over so many source objects, and rendered the templates of so many.
+    /// A look went over so many source objects, and parsed so many and rendered their templates.
     pub fn looks_at(&self, walked: u64, rendered: u64) {
         self.walked.fetch_add(walked, Relaxed);
         self.rendered.fetch_add(rendered, Relaxed);
+        self.parsed.fetch_add(rendered, Relaxed);
+    }
+
+    /// A source object was parsed.
+    pub fn parses(&self) {
+        self.parsed.fetch_add(1, Relaxed);
     }
 
     /// All numbers. They are not of one moment.
@@ -58,6 +67,7 @@ impl Counters {
             failures: self.failures.load(Relaxed),
             walked: self.walked.load(Relaxed),
             rendered: self.rendered.load(Relaxed),
+            parsed: self.parsed.load(Relaxed),
         }
     }
 }

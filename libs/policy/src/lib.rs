@@ -31,6 +31,6 @@ pub use retries::Retries;
 pub use run::{followed, watched};
 pub use secrets::SecretNamespaces;
 pub use watches::{
-    Change, Found, Interest, Interests, Kept, ObjectName, Readiness, Watch, WatchKey, WatchScope,
-    Watches, concerned, triggers,
+    Change, Fields, Found, Interest, Interests, Kept, ObjectName, Readiness, Watch, WatchKey,
+    WatchScope, Watches, concerned, triggers,
 };

@@ -348,8 +348,9 @@ impl Making<'_> {
             cluster: None,
             secrets: self.secrets,
         };
-        let Planned { references, step } =
-            armadex_lifecycle::plan(&facts, |reference| self.given.look_up(reference));
+        let Planned {
+            references, step, ..
+        } = armadex_lifecycle::plan(&facts, |reference| self.given.look_up(reference));
         match step {
             Ok(Step::Create(cluster) | Step::Update(cluster)) => Ok(cluster),
             Err(Stop::Because(problem)) => {

@@ -19,6 +19,11 @@ impl Reads {
         self.0.extend(other.0.iter().cloned());
     }
 
+    /// The paths, each in names.
+    pub fn paths(&self) -> impl Iterator<Item = &[String]> {
+        self.0.iter().map(Vec::as_slice)
+    }
+
     /// A hash of what is read, as it is in this object.
     #[must_use]
     pub fn digest(&self, source: &Value) -> u64 {

@@ -7,6 +7,7 @@ use kube::{ResourceExt, core::DynamicObject};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::fields::Fields;
 use crate::Gvr;
 
 /// Namespace and name.
@@ -135,18 +136,29 @@ impl From<DynamicObject> for Found {
 
 /// An object as its text: a Karmada Cluster with 150 kinds has 12 KB, as a tree 170, and is parsed as fast as that is copied. It may be a Secret.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept(Sensitive<Box<str>>);
+pub struct Kept {
+    text: Sensitive<Box<str>>,
+    fields: Fields,
+}
 
 impl Kept {
     /// Of an object.
     pub fn of(object: &impl Serialize) -> Self {
         let text = serde_json::to_string(object).unwrap_or_else(|_| Value::Null.to_string());
-        Self(text.into_boxed_str().into())
+        Self {
+            fields: Fields::of(&text),
+            text: text.into_boxed_str().into(),
+        }
     }
 
     /// The object. Takes its time.
     pub fn read(&self) -> Value {
-        serde_json::from_str(self.0.expose()).unwrap_or_default()
+        serde_json::from_str(self.text.expose()).unwrap_or_default()
+    }
+
+    /// Its parts, to see without reading it whether it says something else.
+    pub const fn fields(&self) -> &Fields {
+        &self.fields
     }
 }
 
