@@ -78,7 +78,8 @@ impl SecretNamespaces {
     }
 }
 
-fn is_secret(kind: &Gvr) -> bool {
+/// Whether it is the kind of Secrets.
+pub(crate) fn is_secret(kind: &Gvr) -> bool {
     kind.group.is_empty() && kind.resource == "secrets"
 }
 

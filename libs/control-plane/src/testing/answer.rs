@@ -32,6 +32,8 @@ struct Parameters {
     lasts: Duration,
     since: u64,
     name: Option<String>,
+    /// Objects of this `type` are left out.
+    not_of: Option<String>,
     dry_run: bool,
     apply: Apply,
 }
@@ -94,12 +96,14 @@ impl Host {
         let over = Instant::now() + parameters.lasts;
         let begun = (self.clone(), self.changes.subscribe(), parameters.since);
         let lines = stream::unfold(begun, move |(host, mut changes, since)| {
-            let (place, name) = (place.clone(), parameters.name.clone());
+            let place = place.clone();
+            let (name, not_of) = (parameters.name.clone(), parameters.not_of.clone());
             async move {
                 loop {
                     // What comes between the look and the wait is seen by the wait.
                     changes.borrow_and_update();
-                    let seen = host.lock().next_of(&place, name.as_deref(), since)?;
+                    let of = (name.as_deref(), not_of.as_deref());
+                    let seen = host.lock().next_of(&place, of, since)?;
                     if let Some((version, line)) = seen {
                         return Some((line, (host, changes, version)));
                     }
@@ -165,7 +169,7 @@ impl Store {
     fn next_of(
         &self,
         place: &Addressed,
-        name: Option<&str>,
+        (name, not_of): (Option<&str>, Option<&str>),
         since: u64,
     ) -> Option<Option<(u64, Value)>> {
         let served = place.served;
@@ -182,7 +186,9 @@ impl Store {
             return None;
         }
         let is_next = |change: &&super::store::Change| {
-            change.version > since && place.holds(&change.key, name)
+            change.version > since
+                && place.holds(&change.key, name)
+                && is_other(&change.object, not_of)
         };
         let next = self.history.iter().find(is_next).map(|change| {
             let object = served.as_served(change.object.clone());
@@ -195,7 +201,8 @@ impl Store {
     }
 
     fn listed(&self, place: &Addressed, parameters: &Parameters) -> Value {
-        let items = self.list(place, parameters.name.as_deref());
+        let mut items = self.list(place, parameters.name.as_deref());
+        items.retain(|object| is_other(object, parameters.not_of.as_deref()));
         json!({"kind": "List", "apiVersion": "v1", "items": items,
                "metadata": {"resourceVersion": self.version.to_string()}})
     }
@@ -243,12 +250,19 @@ impl Parameters {
         };
         let number = |name| value(name).and_then(|text: String| text.parse().ok());
         let is_true = |name| value(name).is_some_and(|text| text == "true");
-        let selector = value("fieldSelector").map(|text| text.replace("%3D", "="));
+        let decoded = |text: String| {
+            text.replace("%3D", "=")
+                .replace("%21", "!")
+                .replace("%2F", "/")
+        };
+        let selector = value("fieldSelector").map(decoded);
+        let selected = |by: &str| Some(selector.as_ref()?.strip_prefix(by)?.to_owned());
         Self {
             watch: is_true("watch"),
             lasts: number("timeoutSeconds").map_or(LASTS, Duration::from_secs),
             since: number("resourceVersion").unwrap_or_default(),
-            name: selector.and_then(|text| Some(text.strip_prefix("metadata.name=")?.to_owned())),
+            name: selected("metadata.name="),
+            not_of: selected("type!="),
             dry_run: value("dryRun").is_some(),
             apply: Apply {
                 manager: value("fieldManager").unwrap_or_default(),
@@ -256,6 +270,11 @@ impl Parameters {
             },
         }
     }
+}
+
+/// Whether an object is not of a `type` that is left out.
+fn is_other(object: &Value, not_of: Option<&str>) -> bool {
+    not_of.is_none_or(|type_| object["type"] != type_)
 }
 
 fn verb(method: &Method, place: &Addressed, parameters: &Parameters) -> &'static str {

@@ -2,15 +2,21 @@
 //! and go on until it is cancelled. A failure is told in words that name the type, its version
 //! and the verb: the right to it may be what is missing.
 
-use std::{pin::pin, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures::StreamExt;
 use kube::{
     Api, Client,
     core::{ApiResource, DynamicObject},
-    runtime::{WatchStreamExt, watcher},
+    runtime::{
+        WatchStreamExt,
+        watcher::{self, Event},
+    },
 };
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, sleep_until},
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
@@ -22,11 +28,19 @@ use super::{
 use crate::{
     Gvr,
     retries::{LONGEST, WatchBackoff},
+    secrets::is_secret,
 };
 use armadex_control_plane::{ANSWER_LIMIT, Trouble, TroubleKind};
 
 /// Objects of a list that are asked for at once: a Karmada Cluster is a tree of a hundred kilobytes while its page is decoded.
 const PAGE: u32 = 100;
+/// The same of Secrets, each of which may have a megabyte.
+const PAGE_OF_SECRETS: u32 = 10;
+/// What helm keeps of each release, up to a megabyte of it. No cluster is told by one, so none is held.
+const OTHER_SECRETS: &str = "type!=helm.sh/release.v1";
+
+/// Namespaces of a kind that are listed at the same time: with 20 Secrets of a megabyte two pages take some 100 MB while they are decoded.
+pub(super) const LISTS: usize = 2;
 
 /// 5 s above what it takes after a failure until the next try has failed that is never answered: a watch that is silent for longer was answered.
 const SILENCE: Duration = ANSWER_LIMIT
@@ -37,6 +51,8 @@ pub(super) struct Task {
     pub(super) client: Client,
     pub(super) view: View,
     pub(super) cancel: CancellationToken,
+    /// What each of its lists waits for, if there are many like it.
+    pub(super) turns: Option<Arc<Semaphore>>,
 }
 
 pub(super) async fn follow(task: Task) {
@@ -48,10 +64,12 @@ pub(super) async fn follow(task: Task) {
     let mut events = pin!(watcher::watcher(api, config).backoff(WatchBackoff::default()));
     // A watch that begins again says nothing until something changes: that it neither fails nor lists for this long is how its success is known.
     let mut holds = Instant::now();
+    let mut turn = None;
     loop {
         tokio::select! {
             () = task.cancel.cancelled() => return,
             event = events.next() => {
+                turn = task.turn(event.as_ref(), turn).await;
                 holds = Instant::now() + SILENCE;
                 match event {
                     Some(Ok(event)) => task.view.change(|state| state.step(event)),
@@ -67,6 +85,24 @@ pub(super) async fn follow(task: Task) {
 }
 
 impl Task {
+    /// A list that begins waits for its turn, which is over when the list is or fails.
+    async fn turn(
+        &self,
+        event: Option<&Result<Event<DynamicObject>, watcher::Error>>,
+        had: Option<OwnedSemaphorePermit>,
+    ) -> Option<OwnedSemaphorePermit> {
+        match event {
+            Some(Ok(Event::InitApply(_))) => had,
+            Some(Ok(Event::Init)) => {
+                drop(had);
+                let turn = self.turns.clone()?.acquire_owned();
+                let turn = self.cancel.run_until_cancelled(turn).await?;
+                turn.ok()
+            }
+            _ => None,
+        }
+    }
+
     fn refuse(&self, message: String) {
         warn!(error = message, "nothing is asked for: {message}");
         let kind = TroubleKind::Invalid;
@@ -121,7 +157,13 @@ pub(super) fn in_words(gvr: &Gvr, verb: Verb, trouble: Trouble) -> Trouble {
 
 fn request(client: &Client, key: &WatchKey) -> (Api<DynamicObject>, watcher::Config) {
     let resource = api_resource(&key.gvr);
-    let (client, config) = (client.clone(), watcher::Config::default().page_size(PAGE));
+    let client = client.clone();
+    let config = match is_secret(&key.gvr) {
+        true => watcher::Config::default()
+            .page_size(PAGE_OF_SECRETS)
+            .fields(OTHER_SECRETS),
+        false => watcher::Config::default().page_size(PAGE),
+    };
     match &key.scope {
         WatchScope::All => (Api::all_with(client, &resource), config),
         WatchScope::Namespace(namespace) => {

@@ -160,6 +160,12 @@ impl Kept {
     pub const fn fields(&self) -> &Fields {
         &self.fields
     }
+
+    /// Bytes of its text.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.text.expose().len()
+    }
 }
 
 impl From<Value> for Kept {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use futures::{Stream, stream};
 use kube::Client;
-use tokio::sync::broadcast;
+use tokio::sync::{Semaphore, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::Gvr;
@@ -34,6 +34,8 @@ struct Shared {
     /// Those that objects of one namespace are followed by.
     namespaces: Mutex<Shares<(Gvr, String), Namespace>>,
     changes: broadcast::Sender<Change>,
+    /// Turns of lists of one namespace each.
+    lists: Arc<Semaphore>,
     tasks: TaskTracker,
     cancel: CancellationToken,
 }
@@ -92,6 +94,8 @@ impl Shared {
                     client: self.client.clone(),
                     view,
                     cancel: running.cancel.clone(),
+                    turns: matches!(key.scope, WatchScope::Namespace(_))
+                        .then(|| self.lists.clone()),
                 }));
             }
         }
@@ -127,6 +131,7 @@ impl Watches {
             running: Mutex::default(),
             namespaces: Mutex::default(),
             changes,
+            lists: Arc::new(Semaphore::new(follow::LISTS)),
             tasks: TaskTracker::new(),
             cancel: CancellationToken::new(),
         };

@@ -259,3 +259,74 @@ async fn a_watch_that_is_left_without_an_answer_is_told_until_it_is_answered() {
     assert_eq!(watch.trouble(), None);
     watches.shutdown().await;
 }
+
+/// Those of a namespace.
+fn secrets_of(namespace: &str) -> WatchKey {
+    WatchKey {
+        gvr: secrets(),
+        scope: WatchScope::Namespace(namespace.into()),
+    }
+}
+
+#[tokio::test]
+async fn of_the_secrets_of_a_namespace_those_of_helm_are_not_held_and_few_are_asked_for_at_once() {
+    let host = Host::new(&[ServedType::new("", "v1", "secrets", "Secret").namespaced()]);
+    let put = |name: &str, type_: &str, bytes: usize| {
+        let path = format!("/api/v1/namespaces/ns/secrets/{name}");
+        host.put(
+            &path,
+            json!({"type": type_, "data": {"x": "x".repeat(bytes)}}),
+        );
+    };
+    for number in 0..50 {
+        put(
+            &format!("release-{number}"),
+            "helm.sh/release.v1",
+            1_000_000,
+        );
+    }
+    for number in 0..5 {
+        put(&format!("member-{number}"), "Opaque", 1_000);
+    }
+    let watches = Watches::new(host.client());
+    let watch = listed(&watches, &secrets_of("ns")).await;
+    let mut changes = pin!(watches.changes());
+    put("one-more", "helm.sh/release.v1", 1_000_000);
+    put("member-5", "Opaque", 1_000);
+    while watch.objects().len() < 6 {
+        changes.next().await;
+    }
+    let held = watch.objects();
+    let held: usize = held.iter().map(|found| found.object.bytes()).sum();
+    assert!(held < 10_000, "{held} bytes are held");
+    watches.shutdown().await;
+
+    let (client, asked) = server();
+    let watches = Watches::new(client);
+    listed(&watches, &secrets_of("ns")).await;
+    let asked = asked.lock().unwrap()[0].clone();
+    assert!(asked.ends_with("limit=10"), "{asked}");
+    watches.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_are_listed_two_at_a_time() {
+    let host = Host::new(&[ServedType::new("", "v1", "secrets", "Secret").namespaced()]);
+    host.hang("list", "secrets");
+    let watches = Watches::new(host.client());
+    let all = ["a", "b", "c", "d", "e", "f"].map(|name| watches.acquire(&secrets_of(name)));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(host.asked("list", "secrets"), 2);
+    host.hang_no_more();
+    let mut changes = pin!(watches.changes());
+    while all
+        .iter()
+        .any(|watch| watch.readiness() != Readiness::Listed)
+    {
+        let change = tokio::time::timeout(Duration::from_secs(600), changes.next());
+        change
+            .await
+            .expect("those that hung do not hold up the others");
+    }
+    watches.shutdown().await;
+}
