@@ -1,15 +1,14 @@
 //! What reconciles share.
 
 use std::{
-    cmp::Reverse,
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard},
 };
 
 use armadex_control_plane::lock;
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::LifecycleReason};
-use armadex_policy::template::KEPT_LIMIT;
-use armadex_policy::{Served, Shared, controlled_by};
+use armadex_policy::template::TEMPLATES_LIMIT;
+use armadex_policy::{Served, Shared, Shelf, controlled_by};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
 use kube::{ResourceExt, runtime::reflector::Store};
@@ -17,18 +16,27 @@ use tokio::time::Instant;
 
 use crate::{Compiled, Invalid, Looks, news::Noted, room::Room, validate};
 
+/// What was compiled of policies, by their names.
+pub(crate) type Compilations = Shelf<String, (Version, Arc<Compiled>)>;
+
 /// What all reconciles share.
 pub(crate) struct Context {
     pub(crate) shared: Shared,
     pub(crate) lifecycles: Store<PediaClusterLifecycle>,
     pub(crate) resources: Mutex<HashMap<String, Known>>,
     pub(crate) memories: Mutex<HashMap<String, Remembered>>,
+    pub(crate) compiled: Mutex<Compilations>,
     pub(crate) news: Arc<Noted>,
     /// For what has come of looks.
     pub(crate) room: Arc<Room>,
 }
 
 impl Context {
+    /// Nothing is compiled yet. There is room for all templates of one policy, or for a name and a selector of each of a thousand.
+    pub(crate) fn no_compiled() -> Mutex<Compilations> {
+        Mutex::new(Shelf::with_room(TEMPLATES_LIMIT))
+    }
+
     /// What was found for this very policy, as it is.
     pub(crate) fn known_resources(&self, policy: &ClusterImportPolicy) -> Option<Known> {
         let known = self.lock_resources();
@@ -59,10 +67,13 @@ impl Context {
         policy: &ClusterImportPolicy,
     ) -> Option<Result<Memory, Invalid>> {
         let memories = lock(&self.memories);
-        match &find(&memories, policy)?.found {
-            Ok(valid) => valid.memory().map(Ok),
-            Err(invalid) => Some(Err(invalid.clone())),
-        }
+        let looks = match &find(&memories, policy)?.found {
+            Ok(looks) => looks.clone(),
+            Err(invalid) => return Some(Err(invalid.clone())),
+        };
+        let (of, compiled) = lock(&self.compiled).get(&policy.name_any())?;
+        let memory = Memory { compiled, looks };
+        (of == Version::of(policy)).then_some(Ok(memory))
     }
 
     /// The same, found out if it was not. Takes its time.
@@ -81,9 +92,9 @@ impl Context {
     /// What has come of looks at this very policy, whose templates may have made room since.
     fn looks(&self, policy: &ClusterImportPolicy) -> Arc<Mutex<Looks>> {
         let memories = lock(&self.memories);
-        let valid = find(&memories, policy).and_then(|known| known.found.as_ref().ok());
+        let looks = find(&memories, policy).and_then(|known| known.found.as_ref().ok());
         let new = || Arc::new(Mutex::new(Looks::within(self.room.clone())));
-        valid.map_or_else(new, |valid| valid.looks.clone())
+        looks.cloned().unwrap_or_else(new)
     }
 
     /// What may be found otherwise the next time is not remembered.
@@ -91,18 +102,21 @@ impl Context {
         if found.as_ref().is_err_and(|invalid| invalid.may_pass) {
             return;
         }
-        let known = Remembered {
-            of: Version::of(policy),
-            found: found.map(|memory| Valid {
-                compiled: Some(memory.compiled),
-                text: text_of(policy),
-                at: Instant::now(),
-                looks: memory.looks,
-            }),
+        let (name, of) = (policy.name_any(), Version::of(policy));
+        let mut shelf = lock(&self.compiled);
+        let found = match found {
+            Ok(Memory { compiled, looks }) => {
+                let bytes = text_of(policy);
+                shelf.put(name.clone(), (of.clone(), compiled), bytes);
+                Ok(looks)
+            }
+            Err(invalid) => {
+                shelf.remove(&name);
+                Err(invalid)
+            }
         };
-        let mut memories = lock(&self.memories);
-        memories.insert(policy.name_any(), known);
-        make_room(&mut memories);
+        drop(shelf);
+        lock(&self.memories).insert(name, Remembered { of, found });
     }
 
     pub(crate) fn forget_resources(&self, name: &str) {
@@ -115,6 +129,7 @@ impl Context {
         self.news.forget(name);
         self.forget_resources(name);
         lock(&self.memories).remove(name);
+        lock(&self.compiled).remove(name);
     }
 
     fn lock_resources(&self) -> MutexGuard<'_, HashMap<String, Known>> {
@@ -159,25 +174,9 @@ pub(crate) fn waiting() -> Condition {
 /// What a policy, as it was then, was found to be. That it is not valid is remembered too: it takes as long to find out.
 pub(crate) struct Remembered {
     of: Version,
-    found: Result<Valid, Invalid>,
-}
-
-/// What is kept of a policy that can be followed.
-struct Valid {
-    /// Unless it made room for others: it is compiled again, and no source object is looked at again for it.
-    compiled: Option<Arc<Compiled>>,
-    /// Bytes of what is compiled.
-    text: usize,
-    at: Instant,
-    /// A name for each source object, as far as there is room for them.
-    looks: Arc<Mutex<Looks>>,
-}
-
-impl Valid {
-    fn memory(&self) -> Option<Memory> {
-        let (compiled, looks) = (self.compiled.clone()?, self.looks.clone());
-        Some(Memory { compiled, looks })
-    }
+    /// A name for each source object, as far as there is room for them. What is compiled may have made room for others: it is compiled again then, and no
+    /// source object is looked at again for it.
+    found: Result<Arc<Mutex<Looks>>, Invalid>,
 }
 
 fn find<'a>(
@@ -192,22 +191,6 @@ fn find<'a>(
 fn text_of(policy: &ClusterImportPolicy) -> usize {
     let spec = &policy.spec;
     spec.name_template.len() + spec.source.selector_template.len()
-}
-
-/// Of the policies that have too much text together the longest have nothing kept that is compiled, of those that are as long the newest: who writes short
-/// ones does not wait for who writes long ones, and who is looked at in turn with one more than there is room for finds all but that one.
-fn make_room(memories: &mut HashMap<String, Remembered>) {
-    let valid = memories.values_mut().flat_map(|known| &mut known.found);
-    let mut held: Vec<&mut Valid> = valid.filter(|valid| valid.compiled.is_some()).collect();
-    let mut bytes: usize = held.iter().map(|valid| valid.text).sum();
-    held.sort_by_key(|valid| (Reverse(valid.text), Reverse(valid.at)));
-    for longest in held {
-        if bytes <= KEPT_LIMIT {
-            return;
-        }
-        longest.compiled = None;
-        bytes -= longest.text;
-    }
 }
 
 /// What is remembered of a policy from look to look.

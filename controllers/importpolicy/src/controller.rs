@@ -60,6 +60,7 @@ pub async fn run(
         lifecycles,
         resources: Mutex::default(),
         memories: Mutex::default(),
+        compiled: Context::no_compiled(),
         news: Arc::default(),
         room: Arc::default(),
     };

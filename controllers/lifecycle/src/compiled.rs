@@ -2,12 +2,13 @@
 //! what is known of a text, that it is not valid included, is not found out again.
 
 use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    collections::HashMap,
+    sync::{Arc, Mutex},
 };
 
+use armadex_control_plane::lock;
 use armadex_crds::PediaClusterLifecycleSpec;
-use armadex_policy::template::KEPT_LIMIT;
+use armadex_policy::{Shelf, template::KEPT_LIMIT};
 use serde_json::json;
 
 use crate::{Compiled, Problem, validate};
@@ -15,57 +16,94 @@ use crate::{Compiled, Problem, validate};
 pub(crate) type Compilation = Result<Arc<Compiled>, Problem>;
 
 /// What is known of templates.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Compilations {
-    kept: Mutex<Kept>,
+    known: Mutex<Known>,
     /// One text is compiled at a time: those who want the same find it done, and a thousand different ones take one core.
     compiling: Mutex<()>,
 }
 
-/// By their text, the one that was wanted last at the end.
-#[derive(Debug, Default)]
-struct Kept {
-    outcomes: VecDeque<(String, Compilation)>,
-    bytes: usize,
+/// By the text, which all lifecycles that have it share.
+#[derive(Debug)]
+struct Known {
+    shelf: Shelf<Arc<str>, Compilation>,
+    /// The text of each lifecycle, by its name.
+    texts: HashMap<String, Arc<str>>,
+    /// How many lifecycles have a text. What none has any more is kept no more.
+    users: HashMap<Arc<str>, usize>,
+}
+
+impl Default for Compilations {
+    fn default() -> Self {
+        let known = Known {
+            shelf: Shelf::with_room(KEPT_LIMIT),
+            texts: HashMap::new(),
+            users: HashMap::new(),
+        };
+        Self {
+            known: Mutex::new(known),
+            compiling: Mutex::default(),
+        }
+    }
 }
 
 impl Compilations {
     /// The templates of a lifecycle, or why they are not valid. Takes its time.
-    pub(crate) fn of(&self, spec: &PediaClusterLifecycleSpec) -> Compilation {
-        let text = text_of(spec);
-        if let Some(known) = lock(&self.kept).find(&text) {
+    pub(crate) fn of(&self, name: &str, spec: &PediaClusterLifecycleSpec) -> Compilation {
+        let text = lock(&self.known).uses(name, &text_of(spec));
+        let find = || lock(&self.known).shelf.get(&text);
+        if let Some(known) = find() {
             return known;
         }
         let _one_at_a_time = lock(&self.compiling);
-        if let Some(known) = lock(&self.kept).find(&text) {
+        if let Some(known) = find() {
             return known;
         }
         let outcome = validate(spec).map(Arc::new);
-        lock(&self.kept).keep(text, outcome.clone());
+        lock(&self.known).keep(&text, outcome.clone());
         outcome
+    }
+
+    /// A lifecycle goes.
+    pub(crate) fn forget(&self, name: &str) {
+        lock(&self.known).forget(name);
     }
 }
 
-impl Kept {
-    fn find(&mut self, text: &str) -> Option<Compilation> {
-        let place = self.outcomes.iter().rposition(|(of, _)| of == text)?;
-        let found = self.outcomes.remove(place)?;
-        let outcome = found.1.clone();
-        self.outcomes.push_back(found);
-        Some(outcome)
+impl Known {
+    /// The text that a lifecycle has from now on.
+    fn uses(&mut self, name: &str, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(name)
+            && **known == *text
+        {
+            return known.clone();
+        }
+        self.forget(name);
+        let known = self.users.get_key_value(text);
+        let text = known.map_or_else(|| text.into(), |(text, _)| text.clone());
+        *self.users.entry(text.clone()).or_default() += 1;
+        self.texts.insert(name.to_owned(), text.clone());
+        text
     }
 
-    fn keep(&mut self, text: String, outcome: Compilation) {
+    /// Unless it may be found otherwise the next time, or nobody has the text any more.
+    fn keep(&mut self, text: &Arc<str>, outcome: Compilation) {
         let may_pass = outcome.as_ref().is_err_and(|problem| problem.may_pass);
-        if may_pass || text.len() > KEPT_LIMIT {
-            return;
+        if !may_pass && self.users.contains_key(text) {
+            self.shelf.put(text.clone(), outcome, text.len());
         }
-        self.bytes += text.len();
-        self.outcomes.push_back((text, outcome));
-        while self.bytes > KEPT_LIMIT
-            && let Some((oldest, _)) = self.outcomes.pop_front()
-        {
-            self.bytes -= oldest.len();
+    }
+
+    fn forget(&mut self, name: &str) {
+        let Some(text) = self.texts.remove(name) else {
+            return;
+        };
+        if let Some(users) = self.users.get_mut(&text) {
+            *users -= 1;
+            if *users == 0 {
+                self.users.remove(&text);
+                self.shelf.remove(&text);
+            }
         }
     }
 }
@@ -80,10 +118,6 @@ fn text_of(spec: &PediaClusterLifecycleSpec) -> String {
         template_engine,
     } = spec;
     json!([template_engine, references, template, creation_condition]).to_string()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -102,26 +136,29 @@ mod tests {
     }
 
     #[test]
-    fn lifecycles_with_the_same_templates_have_them_compiled_once() {
+    fn lifecycles_with_the_same_templates_have_them_compiled_once_and_while_they_are_there() {
         let compilations = Compilations::default();
-        let one = compilations.of(&spec("a", "{{source.a}}")).unwrap();
-        let same = compilations.of(&spec("b", "{{source.a}}")).unwrap();
+        let of = |name: &str, template: &str| compilations.of(name, &spec(name, template));
+        let one = of("a", "{{source.a}}").unwrap();
+        let same = of("b", "{{source.a}}").unwrap();
         assert!(Arc::ptr_eq(&one, &same));
-        let other = compilations.of(&spec("a", "{{source.b}}")).unwrap();
+        let other = of("a", "{{source.b}}").unwrap();
         assert!(!Arc::ptr_eq(&one, &other));
+        let still = of("b", "{{source.a}}").unwrap();
+        assert!(Arc::ptr_eq(&one, &still), "b has it yet");
+        compilations.forget("b");
+        let anew = of("c", "{{source.a}}").unwrap();
+        assert!(!Arc::ptr_eq(&one, &anew), "nobody had it any more");
         for _ in 0..2 {
-            let wrong = compilations.of(&spec("a", "{{nope}}")).unwrap_err();
-            assert!(
-                wrong.message.contains("nope is unknown"),
-                "{}",
-                wrong.message
-            );
+            let wrong = of("a", "{{nope}}").unwrap_err();
+            let message = wrong.message;
+            assert!(message.contains("nope is unknown"), "{message}");
         }
-        assert_eq!(
-            lock(&compilations.kept).outcomes.len(),
-            3,
-            "that it is not valid is kept"
-        );
+        let known = lock(&compilations.known);
+        let text = text_of(&spec("a", "{{nope}}"));
+        let kept = known.shelf.get(text.as_str());
+        assert!(kept.is_some(), "that it is not valid is kept");
+        assert_eq!((known.texts.len(), known.users.len()), (2, 2));
     }
 
     #[test]
@@ -133,31 +170,22 @@ mod tests {
             message: "creationCondition: there is no thread for the parser now".into(),
             may_pass: true,
         };
-        lock(&compilations.kept).keep(text_of(&spec), Err(no_thread));
-        assert!(compilations.of(&spec).is_ok());
+        let text = lock(&compilations.known).uses("a", &text_of(&spec));
+        lock(&compilations.known).keep(&text, Err(no_thread));
+        assert!(compilations.of("a", &spec).is_ok());
     }
 
     #[test]
-    fn no_more_is_kept_than_there_is_room_for() {
+    fn those_of_two_hundred_policies_are_found_again_whoever_comes_in_turn() {
         let compilations = Compilations::default();
+        let policies = |number: usize| {
+            let text = format!("{number} {}", "x".repeat(1_900));
+            compilations.of(&format!("c{number}"), &spec("c", &text))
+        };
+        let first: Vec<_> = (0..200).map(|number| policies(number).unwrap()).collect();
         let long = "x".repeat(60 * 1024);
-        let first = compilations.of(&spec("a", &long)).unwrap();
-        for number in 0..20 {
-            let text = format!("{number}{long}");
-            compilations.of(&spec("a", &text)).unwrap();
-            compilations.of(&spec("a", "often wanted")).unwrap();
-        }
-        let kept = lock(&compilations.kept);
-        let bytes: usize = kept.outcomes.iter().map(|(text, _)| text.len()).sum();
-        assert_eq!(kept.bytes, bytes);
-        assert!(bytes <= KEPT_LIMIT && bytes > KEPT_LIMIT / 2, "{bytes}");
-        assert!(
-            kept.outcomes
-                .iter()
-                .any(|(text, _)| text.contains("often wanted"))
-        );
-        drop(kept);
-        let again = compilations.of(&spec("a", &long)).unwrap();
-        assert!(!Arc::ptr_eq(&first, &again), "it made room");
+        compilations.of("long", &spec("long", &long)).unwrap();
+        let is_found = |(number, compiled)| Arc::ptr_eq(compiled, &policies(number).unwrap());
+        assert!(first.iter().enumerate().all(is_found));
     }
 }

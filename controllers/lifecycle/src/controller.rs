@@ -110,5 +110,6 @@ impl Controller for Context {
         self.shared.forget(name);
         self.applied.forget(name);
         self.looks.forget(name);
+        self.compilations.forget(name);
     }
 }

@@ -116,7 +116,7 @@ fn make_plan(
 ) -> (Planned, Sighting) {
     let stopped = |stop| (Planned::stopped(stop), Sighting::default());
     let name = lifecycle.name_any();
-    let compiled = match context.compilations.of(&lifecycle.spec) {
+    let compiled = match context.compilations.of(&name, &lifecycle.spec) {
         Ok(compiled) => compiled,
         Err(problem) => return stopped(Stop::Because(problem)),
     };

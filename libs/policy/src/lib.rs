@@ -16,6 +16,7 @@ mod resolve;
 mod retries;
 mod run;
 mod secrets;
+mod shelf;
 mod watches;
 
 pub use controller::{Controller, ReconcileError, Shared, run, write_status};
@@ -30,6 +31,7 @@ pub use resolve::{
 pub use retries::Retries;
 pub use run::{followed, watched};
 pub use secrets::SecretNamespaces;
+pub use shelf::Shelf;
 pub use watches::{
     Change, Fields, Found, Interest, Interests, Kept, ObjectName, Readiness, Watch, WatchKey,
     WatchScope, Watches, concerned, triggers,
