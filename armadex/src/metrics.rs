@@ -78,7 +78,7 @@ mod tests {
     use std::time::Duration;
 
     use armadex_control_plane::LeaseStanding;
-    use armadex_policy::CounterValues;
+    use armadex_policy::{CounterValues, States};
     use armadex_storage_sql::{Availability, Past};
     use armadex_synchro::{ClusterMetrics, Counter};
     use prometheus_client::collector::Collector;
@@ -236,13 +236,24 @@ mod tests {
             walked: first + 3,
             rendered: first + 4,
             parsed: first + 5,
+            states: States {
+                working: first + 6,
+                failing: first + 7,
+            },
         };
         let of =
             |kind, name, value| format!("armadex_policy_{name}_total{{kind=\"{kind}\"}} {value}");
+        let states = |kind, state, value| {
+            format!("armadex_policy_objects{{kind=\"{kind}\",state=\"{state}\"}} {value}")
+        };
         let (policy, lifecycle) = ("ClusterImportPolicy", "PediaClusterLifecycle");
         let expected = [
             of(policy, "failures", 3),
             of(lifecycle, "failures", 13),
+            states(policy, "failing", 8),
+            states(policy, "working", 7),
+            states(lifecycle, "failing", 18),
+            states(lifecycle, "working", 17),
             of(policy, "plans", 2),
             of(lifecycle, "plans", 12),
             of(policy, "reconciles", 1),

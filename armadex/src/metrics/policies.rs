@@ -8,6 +8,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
 
 /// The counters of both controllers.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +50,11 @@ const OF_BOTH: [(&str, &str, Read); 4] = [
     ),
 ];
 
+const STATES: [(&str, Read); 2] = [
+    ("working", |c| c.states.working),
+    ("failing", |c| c.states.failing),
+];
+
 const OF_SOURCES: [(&str, &str, Read); 2] = [
     (
         "policy_sources_walked",
@@ -67,14 +73,27 @@ pub(super) fn encode(
     (policies, lifecycles): (CounterValues, CounterValues),
     mut encoder: DescriptorEncoder<'_>,
 ) -> fmt::Result {
+    let of_kinds = [
+        ("ClusterImportPolicy", &policies),
+        ("PediaClusterLifecycle", &lifecycles),
+    ];
     for (name, help, read) in OF_BOTH {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (kind, counted) in [
-            ("ClusterImportPolicy", &policies),
-            ("PediaClusterLifecycle", &lifecycles),
-        ] {
+        for (kind, counted) in of_kinds {
             let labels = [("kind", kind)];
             ConstCounter::new(read(counted)).encode(family.encode_family(&labels)?)?;
+        }
+    }
+    let (name, help) = (
+        "policy_objects",
+        "Objects of this kind whose conditions are true, or not yet in the usual course, and those that something stands in the way of",
+    );
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (kind, counted) in of_kinds {
+        for (state, read) in STATES {
+            let labels = [("kind", kind), ("state", state)];
+            let value = i64::try_from(read(counted)).unwrap_or(i64::MAX);
+            ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
         }
     }
     for (name, help, read) in OF_SOURCES {

@@ -28,6 +28,7 @@ use tracing::info;
 use crate::context::{Context, waiting, waits};
 use crate::news::News;
 use crate::reconcile::{clean_up, follow};
+use crate::status::works;
 
 /// Source objects change all the time, when a platform probes its clusters, and a look for which one of them comes to something else goes over
 /// all of them and all lifecycles. A cluster that joins a busy fleet waits no longer than this.
@@ -121,6 +122,10 @@ impl Controller for Context {
         policy: Arc<ClusterImportPolicy>,
     ) -> Result<(), ReconcileError> {
         clean_up(&policy, &self).await
+    }
+
+    fn works(policy: &ClusterImportPolicy) -> Option<bool> {
+        works(policy)
     }
 
     fn forget(&self, name: &str) {

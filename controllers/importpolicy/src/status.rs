@@ -89,6 +89,16 @@ impl Summary {
     }
 }
 
+/// Whether a policy does what it says, by its conditions.
+pub(crate) fn works(policy: &ClusterImportPolicy) -> Option<bool> {
+    let usual = [
+        ReconcilingReason::WaitResourceSynced,
+        ReconcilingReason::ReconcileContinues,
+    ];
+    let conditions = &policy.status.as_ref()?.conditions;
+    armadex_policy::works(conditions, &usual.map(ReconcilingReason::as_str))
+}
+
 /// The status after this conclusion, and the transitions to tell in Events.
 pub(crate) fn status(
     policy: &ClusterImportPolicy,

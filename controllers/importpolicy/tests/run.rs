@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use armadex_control_plane::testing::{Host, ServedType};
-use armadex_policy::{CounterValues, testing::Running};
+use armadex_policy::{CounterValues, States, testing::Running};
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::timeout};
 
@@ -536,6 +536,11 @@ async fn many_policies_on_one_kind_look_at_what_changed_and_at_nothing_else() {
     };
     assert_eq!(cost(after), cost(before), "no template reads of a probe");
     assert_eq!(after.reconciles - before.reconciles, each);
+    let states = States {
+        working: each,
+        failing: 0,
+    };
+    assert_eq!(after.states, states);
     running.end().await;
 }
 

@@ -24,6 +24,7 @@ use crate::compiled::Compilations;
 use crate::context::Context;
 use crate::looks::Looks;
 use crate::reconcile::{clean_up, follow};
+use crate::status::works;
 
 /// A cluster that somebody else writes again and again is put back no more often than this, and one
 /// that waits for the first list of a reference waits no longer.
@@ -104,6 +105,10 @@ impl Controller for Context {
         lifecycle: Arc<PediaClusterLifecycle>,
     ) -> Result<(), ReconcileError> {
         clean_up(&lifecycle, &self).await
+    }
+
+    fn works(lifecycle: &PediaClusterLifecycle) -> Option<bool> {
+        works(lifecycle)
     }
 
     fn forget(&self, name: &str) {

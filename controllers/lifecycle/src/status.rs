@@ -121,14 +121,22 @@ fn told(exists: bool, created: bool, ended: &Ended) -> Vec<NewCondition> {
     }
 }
 
-/// What passes by itself in the usual course of things is no warning.
+/// What passes by itself in the usual course of things.
+const USUAL: [Reason; 3] = [
+    Reason::WaitCreationCondition,
+    Reason::SourceResourceDeleting,
+    Reason::PediaClusterDeleting,
+];
+
+/// Whether a lifecycle does what it says, by its conditions.
+pub(crate) fn works(lifecycle: &PediaClusterLifecycle) -> Option<bool> {
+    let conditions = &lifecycle.status.as_ref()?.conditions;
+    armadex_policy::works(conditions, &USUAL.map(Reason::as_str))
+}
+
+/// What passes by itself is no warning.
 fn event_type(condition: &NewCondition) -> EventType {
-    let usual = [
-        Reason::WaitCreationCondition,
-        Reason::SourceResourceDeleting,
-        Reason::PediaClusterDeleting,
-    ];
-    let is_usual = usual
+    let is_usual = USUAL
         .iter()
         .any(|reason| reason.as_str() == condition.reason);
     if is_usual || condition.status == ConditionStatus::True {

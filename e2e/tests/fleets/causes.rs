@@ -20,6 +20,14 @@ async fn each_thing_that_stands_in_the_way_of_a_policy_is_told_and_deletes_nothi
     armadex::install_apart(&fleet).await?;
     let controllers = Armadex::start(&fleet, Role::Controllers, &[TALKATIVE]).await?;
     garden.an_api_that_is_not_there_yet_is_waited_for().await?;
+    // The right to it is missing.
+    let failing = "armadex_policy_objects{kind=\"ClusterImportPolicy\",state=\"failing\"}";
+    wait_until("a policy that fails is counted", SOON, || async {
+        let failing = controllers.counter(failing).await?;
+        ensure!(failing.to_bits() == 1_f64.to_bits(), "{failing} fail");
+        Ok(true)
+    })
+    .await?;
     garden.a_right_that_is_missing_is_named().await?;
     garden.a_reference_may_come_late_be_rotated_and_go().await?;
     garden.an_edit_reaches_what_was_made().await?;

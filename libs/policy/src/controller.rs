@@ -100,6 +100,9 @@ pub trait Controller: Send + Sync + Sized + 'static {
         object: Arc<Self::Object>,
     ) -> impl Future<Output = Result<(), ReconcileError>> + Send;
 
+    /// Whether an object does what it says, by its conditions; nothing where that is not known yet.
+    fn works(object: &Self::Object) -> Option<bool>;
+
     /// Drops all that is held for an object that is gone.
     fn forget(&self, name: &str);
 }
@@ -150,6 +153,7 @@ pub async fn run<C: Controller>(
     queue: impl Stream<Item = Result<ObjectRef<C::Object>, watcher::Error>> + Send + 'static,
     cancel: CancellationToken,
 ) {
+    let _tells = controller.shared().counters.tell(objects.clone(), C::works);
     let gates = controller.clone();
     let free = gates.shared().gates.free();
     let queue = stream::select(queue, free.map(|name| Ok(ObjectRef::new(&name))));

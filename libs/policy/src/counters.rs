@@ -2,6 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use kube::{Resource, runtime::reflector::Store};
+
+use crate::states::{States, TellsStates, Told};
+
 /// Of one controller.
 #[derive(Debug, Default)]
 pub struct Counters {
@@ -11,6 +15,7 @@ pub struct Counters {
     walked: AtomicU64,
     rendered: AtomicU64,
     parsed: AtomicU64,
+    told: Told,
 }
 
 /// What was counted so far.
@@ -28,6 +33,8 @@ pub struct CounterValues {
     pub rendered: u64,
     /// Source objects whose text was parsed.
     pub parsed: u64,
+    /// How the objects are that it follows now.
+    pub states: States,
 }
 
 impl Counters {
@@ -58,6 +65,14 @@ impl Counters {
         self.parsed.fetch_add(1, Relaxed);
     }
 
+    /// Says of these objects how they are, while what it gives lives.
+    pub(crate) fn tell<K>(&self, objects: Store<K>, works: fn(&K) -> Option<bool>) -> TellsStates
+    where
+        K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+    {
+        self.told.tell(objects, works)
+    }
+
     /// All numbers. They are not of one moment.
     #[must_use]
     pub fn values(&self) -> CounterValues {
@@ -68,6 +83,7 @@ impl Counters {
             walked: self.walked.load(Relaxed),
             rendered: self.rendered.load(Relaxed),
             parsed: self.parsed.load(Relaxed),
+            states: self.told.now(),
         }
     }
 }

@@ -17,6 +17,7 @@ mod retries;
 mod run;
 mod secrets;
 mod shelf;
+mod states;
 mod watches;
 
 pub use controller::{Controller, ReconcileError, Shared, run, write_status};
@@ -32,6 +33,7 @@ pub use retries::Retries;
 pub use run::{followed, watched};
 pub use secrets::SecretNamespaces;
 pub use shelf::Shelf;
+pub use states::{States, works};
 pub use watches::{
     Change, Fields, Found, Interest, Interests, Kept, ObjectName, Readiness, Watch, WatchKey,
     WatchScope, Watches, concerned, triggers,
