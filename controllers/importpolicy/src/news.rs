@@ -2,12 +2,14 @@
 //! them is said anew all the time is mostly nothing that a policy reads. Pure.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::{Arc, Mutex},
 };
 
 use armadex_control_plane::lock;
 use armadex_policy::ObjectName;
+
+use crate::Problem;
 
 /// So many changed objects are remembered by name, however few there are, and of many [`SHARE`]: to walk over all of them, and over all that was made
 /// of them, is no much longer way beyond that. A platform that probes each of its clusters every ten seconds changes a tenth of them in one.
@@ -15,13 +17,29 @@ const FEW: usize = 256;
 /// This part of those that are known.
 const SHARE: usize = 4;
 
-/// How many there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How many there are, and what is wrong with some.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     /// Source objects.
     pub(crate) objects: usize,
     /// Lifecycles of the policy.
     pub(crate) lifecycles: usize,
+    /// What has nothing to do with the others.
+    pub(crate) aside: Arc<Aside>,
+}
+
+/// Problems that wait for an edit, and the lifecycles that they are about, by name. What changes of others leaves both as they are.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Aside {
+    /// The problems.
+    pub(crate) problems: Vec<Problem>,
+    /// The names.
+    pub(crate) names: BTreeSet<String>,
+}
+
+impl Aside {
+    /// So many problems, and names, are kept for each policy: each has a kilobyte at the most.
+    pub(crate) const MOST: usize = 32;
 }
 
 /// Something that changed for a policy.
@@ -49,7 +67,7 @@ pub(crate) struct Changed {
 pub(crate) struct Since {
     /// What changed.
     pub(crate) changed: Changed,
-    /// How many there were, if each object had one lifecycle or none, and no problem.
+    /// How many there were, if each object but for a few had one lifecycle or none, and no problem.
     pub(crate) totals: Option<Totals>,
 }
 
@@ -175,8 +193,9 @@ mod tests {
         let totals = Totals {
             objects: 3,
             lifecycles: 2,
+            aside: Arc::default(),
         };
-        noted.settle("p", Some(totals));
+        noted.settle("p", Some(totals.clone()));
         noted.note("p", News::Lifecycle("l".to_owned(), name("o")));
         let since = noted.begin("p").expect("it had settled");
         assert_eq!(since.totals, Some(totals));

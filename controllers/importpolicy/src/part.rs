@@ -1,7 +1,7 @@
 //! What a few changes come to, without going over all objects and all lifecycles: a plan of the part of them that the changes concern. Pure.
 //!
-//! It stands on the look before, after which nothing was left to do and each object that counts had the lifecycle of its name. Whatever else is found
-//! is unclear, and for a plan of everything.
+//! It stands on the look before, after which nothing was left to do and each object that counts had the lifecycle of its name, but for a few with problems
+//! that have nothing to do with what changed and stay. Whatever else is found is unclear, and for a plan of everything.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -57,9 +57,9 @@ pub(crate) fn part(
         return Outcome::Unclear;
     };
     if turned.is_same && since.changed.lifecycles.is_empty() {
-        return Outcome::Same(since.totals);
+        return Outcome::Same(since.totals.clone());
     }
-    let Some(totals) = since.totals else {
+    let Some(totals) = &since.totals else {
         return Outcome::Unclear;
     };
     turned
@@ -122,11 +122,14 @@ impl Turned {
     fn plan(
         mut self,
         facts: &Facts<'_>,
-        totals: Totals,
+        totals: &Totals,
         known: &impl Known,
         looks: &mut Looks,
     ) -> Option<Part> {
         if self.has_failed || !looks.is_whole() {
+            return None;
+        }
+        if !self.names.is_disjoint(&totals.aside.names) {
             return None;
         }
         self.add_others(known, looks)?;
@@ -146,6 +149,8 @@ impl Turned {
         }
         let others = totals.lifecycles.checked_sub(self.before.len())?;
         plan.wanted += others;
+        plan.problems.clone_from(&totals.aside.problems);
+        plan.troubled.clone_from(&totals.aside.names);
         let objects = (totals.objects + self.came).checked_sub(self.went)?;
         Some(Part {
             plan,

@@ -5,7 +5,7 @@
 //! a name that is taken by somebody else is left alone. All are problems that are told.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
 };
 
@@ -53,6 +53,8 @@ pub struct Plan {
     pub delete: Vec<Leaving>,
     /// What stands in the way of some source objects.
     pub problems: Vec<Problem>,
+    /// Names of the lifecycles that these are about.
+    pub troubled: BTreeSet<String>,
     /// How many lifecycles the policy has when all this is done.
     pub wanted: usize,
 }
@@ -127,6 +129,9 @@ pub(crate) fn decide(facts: &Facts<'_>, looks: &Looks) -> Plan {
             tell_keeper(&keeper, objects, &mut plan.problems);
             continue;
         }
+        if objects.len() > 1 {
+            plan.troubled.insert((*name).to_owned());
+        }
         let object = choose(facts, objects, present, &mut plan.problems);
         let name = (*name, object);
         settle(facts, &references, &mut plan, name, present);
@@ -134,6 +139,7 @@ pub(crate) fn decide(facts: &Facts<'_>, looks: &Looks) -> Plan {
     for lifecycle in facts.lifecycles {
         if looked.keeps(facts, lifecycle) {
             plan.wanted += 1;
+            plan.troubled.insert(lifecycle.name_any());
         } else if is_ours(facts.policy, lifecycle)
             && !is_deleting(lifecycle)
             && !looked.wanted.contains_key(lifecycle.name_any().as_str())

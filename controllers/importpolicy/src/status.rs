@@ -1,5 +1,7 @@
 //! Status: from what happened to the conditions of the policy. Pure; the time is given.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use armadex_control_plane::Trouble;
 use armadex_crds::{
     ClusterImportPolicy, ClusterImportPolicyStatus,
@@ -12,7 +14,11 @@ use armadex_policy::{Readiness, ResolveError};
 use jiff::Timestamp;
 use kube::runtime::events::EventType;
 
-use crate::{Invalid, Plan, Problem, apply::Done, news::Totals};
+use crate::{
+    Invalid, Plan, Problem,
+    apply::Done,
+    news::{Aside, Totals},
+};
 
 /// Problems that a message names; the rest are counted.
 const NAMED_PROBLEMS: usize = 3;
@@ -36,6 +42,7 @@ pub(crate) struct Summary {
     objects: usize,
     lifecycles: usize,
     problems: Vec<Problem>,
+    troubled: BTreeSet<String>,
     /// Changes that were carried out.
     carried: usize,
     /// Changes that are still to be tried.
@@ -57,18 +64,24 @@ impl Summary {
             objects,
             lifecycles: plan.wanted,
             problems,
+            troubled: plan.troubled.clone(),
             carried,
             left,
             stale,
         }
     }
 
-    /// How many there are, if that is all there is to say.
+    /// How many there are, if that and a few problems that wait for an edit are all there is to say.
     pub(crate) fn totals(&self) -> Option<Totals> {
-        let is_all = self.problems.is_empty() && self.left == 0 && self.stale.is_none();
-        is_all.then_some(Totals {
+        let is_few = self.problems.len().max(self.troubled.len()) <= Aside::MOST;
+        let is_all = is_few && !self.may_improve() && self.stale.is_none();
+        is_all.then(|| Totals {
             objects: self.objects,
             lifecycles: self.lifecycles,
+            aside: Arc::new(Aside {
+                problems: self.problems.clone(),
+                names: self.troubled.clone(),
+            }),
         })
     }
 
@@ -195,6 +208,7 @@ fn reconciling(summary: &Summary) -> (NewCondition, EventType) {
         problems,
         left,
         stale,
+        troubled: _,
         carried: _,
     } = summary;
     let mut counts = format!("{lifecycles} lifecycles from {objects} source objects");

@@ -577,3 +577,50 @@ async fn what_a_fleet_takes_is_asked_for_several_at_a_time_and_without_a_pause()
     assert!(begun.elapsed() < limit, "{:?}", begun.elapsed());
     running.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_two_have_costs_nobody_else_anything_and_is_a_policy_that_fails() {
+    let host = host();
+    let mut policy = policy();
+    policy["spec"]["nameTemplate"] = json!("{{default source.metadata.name source.spec.called}}");
+    host.put(&format!("{POLICIES}/karmada"), policy);
+    for number in 0..100 {
+        host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
+    }
+    host.put(
+        &format!("{CLUSTERS}/another"),
+        json!({"spec": {"called": "c7"}}),
+    );
+    let running = run(&host);
+    let problem = "c7: its name is the one of another too";
+    until(&host, "it is told", |host| {
+        reconciling(host).contains(problem)
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let before = running.counted();
+    let states = States {
+        working: 0,
+        failing: 1,
+    };
+    assert_eq!(before.states, states);
+    host.put(&format!("{CLUSTERS}/joins"), json!({}));
+    until(&host, "it is made", |host| {
+        host.get(&lifecycle("joins")).is_some()
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let after = running.counted();
+    assert!(after.walked - before.walked <= 2, "{before:?} {after:?}");
+    let told = reconciling(&host);
+    assert!(
+        told.contains(problem) && told.contains("101 lifecycles"),
+        "{told}"
+    );
+    host.remove(&format!("{CLUSTERS}/another"));
+    until(&host, "all is well", |host| {
+        reconciling(host).ends_with("101 lifecycles from 101 source objects")
+    })
+    .await;
+    running.end().await;
+}

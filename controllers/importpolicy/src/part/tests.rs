@@ -11,7 +11,8 @@ use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::news::Changed;
+use crate::Problem;
+use crate::news::{Aside, Changed};
 use crate::plan::{Leaving, is_ours};
 use crate::room::Room;
 use crate::{Compiled, validate};
@@ -57,6 +58,7 @@ struct ToDo {
     update: BTreeMap<String, ObjectName>,
     delete: BTreeSet<String>,
     wanted: usize,
+    problems: BTreeSet<String>,
 }
 
 impl ToDo {
@@ -71,6 +73,7 @@ impl ToDo {
             update: named(&plan.update),
             delete: plan.delete.iter().map(|one| one.name.clone()).collect(),
             wanted: plan.wanted,
+            problems: in_words(&plan.problems),
         }
     }
 
@@ -90,9 +93,15 @@ impl ToDo {
         let of_part = |name: &&String| self.with(name) == everything.with(name);
         let of_all = |name: &&String| untold.contains(*name) || self.names().contains(*name);
         self.wanted == everything.wanted
+            && (self.problems == everything.problems || !untold.is_empty())
             && self.names().iter().all(of_part)
             && everything.names().iter().all(of_all)
     }
+}
+
+fn in_words(problems: &[Problem]) -> BTreeSet<String> {
+    let words = |problem: &Problem| format!("{}: {}", problem.subject, problem.message);
+    problems.iter().map(words).collect()
 }
 
 /// Stands for being gone.
@@ -302,6 +311,19 @@ impl World {
     }
 }
 
+/// All that there is once a plan has been carried out.
+fn totals_of(plan: Plan, objects: usize) -> Totals {
+    let aside = Aside {
+        problems: plan.problems,
+        names: plan.troubled,
+    };
+    Totals {
+        objects,
+        lifecycles: plan.wanted,
+        aside: Arc::new(aside),
+    }
+}
+
 /// How often a part was enough, of how many looks.
 fn looks_of(seed: u64) -> (usize, usize) {
     let chance = &mut StdRng::seed_from_u64(seed);
@@ -328,9 +350,10 @@ fn looks_of(seed: u64) -> (usize, usize) {
             Outcome::Unclear => (world.everything(&mut looks), world.objects.len()),
             Outcome::Same(totals) => {
                 parts += 1;
-                if let Some(totals) = totals {
+                if let Some(totals) = &totals {
                     let part = ToDo {
                         wanted: totals.lifecycles,
+                        problems: in_words(&totals.aside.problems),
                         ..ToDo::default()
                     };
                     assert!(
@@ -356,11 +379,7 @@ fn looks_of(seed: u64) -> (usize, usize) {
         assert_eq!(objects, world.objects.len(), "{at}");
         let is_done = world.carry_out(&plan);
         let may_pass = plan.problems.iter().any(|problem| problem.may_pass);
-        let totals = plan.problems.is_empty().then_some(Totals {
-            objects,
-            lifecycles: plan.wanted,
-        });
-        settled = (is_done && !may_pass).then_some(totals);
+        settled = (is_done && !may_pass).then(|| Some(totals_of(plan, objects)));
     }
     (parts, steps)
 }
