@@ -3,6 +3,7 @@
 mod leases;
 mod members;
 mod policies;
+mod registration;
 mod requests;
 mod store;
 
@@ -10,13 +11,16 @@ use std::sync::Arc;
 
 use armadex_apiserver::Counters;
 use armadex_control_plane::LeaseTerms;
+use armadex_registration::Standing;
 use armadex_storage_sql::SqlStore;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+use tokio::sync::watch;
 
 use leases::Leases;
 use members::Members;
 pub(crate) use policies::PolicyCounters;
+use registration::{Certificate, Registration};
 use requests::Requests;
 use store::Store;
 
@@ -50,6 +54,17 @@ impl Metrics {
     /// Shows whether this process has a Lease.
     pub(crate) fn add_lease(&mut self, lease: &LeaseTerms) {
         self.leases.add(lease.clone());
+    }
+
+    /// Shows whether an API server is registered.
+    pub(crate) fn add_registration(&mut self, standing: watch::Receiver<Standing>) {
+        let shown = Registration(standing);
+        self.registry.register_collector(Box::new(shown));
+    }
+
+    /// Shows until when the certificate is good that an API server shows, as PEM.
+    pub(crate) fn add_certificate(&mut self, pem: watch::Receiver<Option<String>>) {
+        self.registry.register_collector(Box::new(Certificate(pem)));
     }
 
     /// Shows what an API server counts.
@@ -283,6 +298,41 @@ mod tests {
                 "armadex_lease_held{lease=\"armadex-synchro-1\"} 0",
             ]
         );
+    }
+
+    #[test]
+    fn how_an_api_server_is_reached_is_told() {
+        let (standing, stands) = watch::channel(Standing::Registered);
+        let (shows, shown) = watch::channel(None);
+        let mut metrics = Metrics::new();
+        metrics.add_registration(stands);
+        metrics.add_certificate(shown);
+        let told = |metrics: &Metrics| {
+            let text = metrics.encode();
+            let lines = text.lines().filter(|line| !line.starts_with('#'));
+            let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+            lines.retain(|line| !line.starts_with("armadex_build"));
+            lines
+        };
+        assert_eq!(told(&metrics), ["armadex_registration_ok 1"]);
+        standing.send_replace(Standing::Disturbed("it leads elsewhere".to_owned()));
+        shows.send_replace(Some(certificate()));
+        let told = told(&metrics);
+        assert!(
+            told.contains(&"armadex_registration_ok 0".to_owned()),
+            "{told:?}"
+        );
+        let expires = told.iter().find_map(|line| {
+            line.strip_prefix("armadex_serving_certificate_expires_timestamp_seconds ")
+        });
+        let expires: i64 = expires.expect("it is told").parse().expect("a number");
+        assert!(expires > 1_800_000_000, "{expires}");
+    }
+
+    /// One that is made at a start, good for a year.
+    fn certificate() -> String {
+        let made = armadex_apiserver::SelfMade::for_names(&["localhost".to_owned()]);
+        made.expect("it is made").ca_pem().to_owned()
     }
 
     #[test]

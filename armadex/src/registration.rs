@@ -48,6 +48,10 @@ pub(crate) struct RegistrationFlags {
     /// of the APIService, as cert-manager does.
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     register_ca_file: Option<PathBuf>,
+    /// Take the registration over from whoever has it, Clusterpedia or an Armadex in another namespace: without this it is left alone. Of two that both say so, each
+    /// would take it from the other.
+    #[arg(long)]
+    register_take_over: bool,
 }
 
 fn serving_secret(name: &str) -> Result<String, String> {
@@ -101,8 +105,8 @@ pub(crate) struct Own<'a> {
     pub(crate) names: &'a [String],
     /// Where the API is served.
     pub(crate) listen: SocketAddr,
-    /// Whether its certificate comes from files.
-    pub(crate) has_files: bool,
+    /// Its certificate, if that comes from files.
+    pub(crate) certificate: Option<&'a Path>,
 }
 
 /// Starts what keeps the certificate and the registration, as far as the flags say so. Gives the certificate, if it is kept.
@@ -113,7 +117,7 @@ pub(crate) fn start(
 ) -> anyhow::Result<Option<Certificate>> {
     let registered = registered(flags, own.listen.port());
     ensure!(
-        registered.is_none() || flags.serving_secret.is_some() || own.has_files,
+        registered.is_none() || flags.serving_secret.is_some() || own.certificate.is_some(),
         "--register and --register-service need a certificate that outlives a start: add --serving-secret NAME, or --tls-cert-file and --tls-private-key-file"
     );
     let is_local =
@@ -135,6 +139,7 @@ pub(crate) fn start(
         };
         keep(process, terms)
     });
+    show_expiry(process, kept.as_ref(), own.certificate);
     if let Some((service, port, reached)) = registered {
         let terms = RegistrationTerms {
             namespace: own.namespace.to_owned(),
@@ -143,13 +148,27 @@ pub(crate) fn start(
             reached,
             trusted: match (&kept, &flags.register_ca_file) {
                 (Some(kept), _) => Some(kept.ca.clone()),
-                (None, Some(path)) => Some(follow(&mut process.parts, path.clone())),
+                (None, Some(path)) => {
+                    let path = path.clone();
+                    Some(follow(&mut process.parts, "--register-ca-file", path))
+                }
                 (None, None) => None,
             },
+            takes_over: flags.register_take_over,
         };
         register(process, terms);
     }
     Ok(kept.map(|kept| Certificate::Kept(kept.pem)))
+}
+
+/// Until when the certificate is good, be it kept or in files.
+fn show_expiry(process: &mut Process, kept: Option<&Shown>, file: Option<&Path>) {
+    let certificate = match (kept, file) {
+        (Some(kept), _) => kept.certificate.clone(),
+        (None, Some(path)) => follow(&mut process.parts, "--tls-cert-file", path.to_owned()),
+        (None, None) => return,
+    };
+    process.metrics.add_certificate(certificate);
 }
 
 /// Service, port, and how it is reached.
@@ -186,11 +205,13 @@ fn keep(process: &mut Process, terms: SecretTerms) -> Shown {
 struct Shown {
     pem: watch::Receiver<Option<KeptPem>>,
     ca: watch::Receiver<Option<String>>,
+    certificate: watch::Receiver<Option<String>>,
 }
 
 impl Shown {
     fn of(parts: &mut Parts, mut kept: watch::Receiver<Option<Kept>>) -> Self {
         let ((shows, pem), (trusts, ca)) = (watch::channel(None), watch::channel(None));
+        let (tells, certificate) = watch::channel(None);
         let cancel = parts.last();
         parts.start("serving certificate to show", async move {
             while let Some(Ok(())) = cancel.run_until_cancelled(kept.changed()).await {
@@ -199,6 +220,7 @@ impl Shown {
                 };
                 // Whom to trust comes first.
                 trusts.send_replace(Some(kept.ca));
+                tells.send_replace(Some(kept.certificate.clone()));
                 shows.send_replace(Some(KeptPem {
                     certificate: kept.certificate,
                     key: kept.key.expose().clone(),
@@ -207,15 +229,19 @@ impl Shown {
             cancel.cancelled().await;
             anyhow::Ok(())
         });
-        Self { pem, ca }
+        Self {
+            pem,
+            ca,
+            certificate,
+        }
     }
 }
 
-/// The CAs of a file, read again and again: a kubelet brings a renewed Secret within a minute.
-fn follow(parts: &mut Parts, path: PathBuf) -> watch::Receiver<Option<String>> {
+/// The certificates of the file of a flag, read again and again: a kubelet brings a renewed Secret within a minute.
+fn follow(parts: &mut Parts, flag: &'static str, path: PathBuf) -> watch::Receiver<Option<String>> {
     let (tells, told) = watch::channel(None);
     let cancel = parts.cancel();
-    parts.start("authority to register", async move {
+    parts.start(flag, async move {
         let mut outages = Outages::default();
         loop {
             match tokio::fs::read_to_string(&path).await {
@@ -227,8 +253,8 @@ fn follow(parts: &mut Parts, path: PathBuf) -> watch::Receiver<Option<String>> {
                         is_new
                     });
                 }
-                Ok(_) => tell(&outages, &path, "it has no certificate in PEM"),
-                Err(error) => tell(&outages, &path, &error.to_string()),
+                Ok(_) => tell(&outages, flag, &path, "it has no certificate in PEM"),
+                Err(error) => tell(&outages, flag, &path, &error.to_string()),
             }
             if cancel
                 .run_until_cancelled(sleep(LOOK_AGAIN))
@@ -242,18 +268,20 @@ fn follow(parts: &mut Parts, path: PathBuf) -> watch::Receiver<Option<String>> {
     told
 }
 
-fn tell(outages: &Outages, path: &Path, words: &str) {
+fn tell(outages: &Outages, flag: &str, path: &Path, words: &str) {
     if outages.begins("file", words) {
-        warn!(path = %path.display(), error = words, "--register-ca-file cannot be read, retrying; what was read before stays registered");
+        warn!(path = %path.display(), error = words, "{flag} cannot be read, retrying; what was read before counts");
     }
 }
 
 /// A pod that is to go does not register itself any more: its release may be on its way out.
 fn register(process: &mut Process, terms: RegistrationTerms) {
     let (says, standing) = watch::channel(Standing::Unknown);
+    process.metrics.add_registration(standing.clone());
     process.checks.add("registration", move || {
         let outcome = match &*standing.borrow() {
-            Standing::Registered => Ok(()),
+            // Requests go where they went, and a pod that is not ready gets none.
+            Standing::Registered | Standing::Disturbed(_) => Ok(()),
             Standing::Unknown => Err("it was not looked at yet".to_owned()),
             Standing::Failing(words) => Err(words.clone()),
         };
@@ -307,6 +335,7 @@ mod tests {
             serving_secret: None,
             register: register.map(|text| text.parse().expect("an address")),
             register_ca_file: None,
+            register_take_over: false,
             register_service: register_service.map(|text| text.parse().expect("an address")),
         };
         let of = |flags| registered(&flags, 8443);

@@ -171,7 +171,7 @@ pub(crate) fn start(
         namespace,
         names: &flags.self_made_names,
         listen: flags.listen,
-        has_files: flags.tls_cert_file.is_some(),
+        certificate: flags.tls_cert_file.as_deref(),
     };
     let certificate = match registration::start(process, &flags.registration, &own)? {
         Some(kept) => kept,

@@ -2,6 +2,9 @@
 //!
 //! Both are renewed when two thirds of their time are over, the CA beside its predecessor and long before the new one signs anything: whoever trusts
 //! what [`Kept::ca`] said a day ago trusts every certificate that is shown now.
+//!
+//! Replicas may have clocks that are far apart, and none of them knows whose is right. So what takes the place of something whose time is over, or has not begun,
+//! by this clock is good for as long as that was, too: whoever made it takes the new one, and the two do not replace each other's for ever.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -34,8 +37,9 @@ pub(crate) fn renewed(
     now: OffsetDateTime,
 ) -> Result<Option<Kept>, Error> {
     let Some(kept) = kept else {
-        let (ca, ca_key) = new_ca(now)?;
-        let (certificate, key) = new_leaf(written(names), &ca_key, now)?;
+        let (ca, ca_key) = new_ca(Span::new(now, CA_LIFE))?;
+        let leaf = Span::new(now, LEAF_LIFE);
+        let (certificate, key) = new_leaf(written(names), &ca_key, leaf)?;
         return Ok(Some(Kept {
             ca,
             certificate,
@@ -54,16 +58,16 @@ pub(crate) fn renewed(
         ));
     }
     let mut next = kept.clone();
-    if present.is_due(now) {
-        let (ca, ca_key) = new_ca(now)?;
+    if present.is_due(now, CA_LIFE) || !present.has_begun(now) {
+        let (ca, ca_key) = new_ca(Span::new(now, CA_LIFE).covering(present, now))?;
         next.ca = ca + &still_trusted(&kept.ca, &cas, now);
         next.ca_key = ca_key.serialize_pem().into();
     }
     let is_known = cas
         .iter()
-        .any(|ca| !ca.is_over(now) && ca.key == leaf.signed_by);
+        .any(|ca| ca.has_begun(now) && !ca.is_over(now) && ca.key == leaf.signed_by);
     let has_its_key = public_key(kept.key.expose()).is_ok_and(|key| key == leaf.public_key);
-    let is_valid = is_known && has_its_key && now >= leaf.not_before && !leaf.is_over(now);
+    let is_valid = is_known && has_its_key && leaf.has_begun(now) && !leaf.is_over(now);
     let may_sign = next.ca == kept.ca && now >= present.not_before + SKEW + SETTLING;
     let mut names = written(names);
     let lacks = !names.is_subset(&leaf.names);
@@ -71,9 +75,10 @@ pub(crate) fn renewed(
         // Others may be told other names, during an upgrade for example: each would take the other's away.
         names.extend(leaf.names.iter().cloned());
     }
-    if lacks || !is_valid || (leaf.is_due(now) && may_sign) {
+    if lacks || !is_valid || (leaf.is_due(now, LEAF_LIFE) && may_sign) {
         let ca_key = KeyPair::from_pem(next.ca_key.expose())?;
-        let (certificate, key) = new_leaf(names, &ca_key, now)?;
+        let span = Span::new(now, LEAF_LIFE).covering(&leaf, now);
+        let (certificate, key) = new_leaf(names, &ca_key, span)?;
         (next.certificate, next.key) = (certificate, key.into());
     }
     Ok((next != *kept).then_some(next))
@@ -103,33 +108,60 @@ fn still_trusted(pem: &str, cas: &[Facts], now: OffsetDateTime) -> String {
     left.take(FORMER).map(|(text, _)| text).collect()
 }
 
-fn new_ca(now: OffsetDateTime) -> Result<(String, KeyPair), Error> {
+/// From when on and until when.
+#[derive(Clone, Copy)]
+struct Span {
+    not_before: OffsetDateTime,
+    not_after: OffsetDateTime,
+}
+
+impl Span {
+    fn new(now: OffsetDateTime, life: Duration) -> Self {
+        Self {
+            not_before: now - SKEW,
+            not_after: now + life,
+        }
+    }
+
+    /// As well that of what is not valid now.
+    fn covering(self, before: &Facts, now: OffsetDateTime) -> Self {
+        if before.has_begun(now) && !before.is_over(now) {
+            return self;
+        }
+        Self {
+            not_before: self.not_before.min(before.not_before),
+            not_after: self.not_after.max(before.not_after),
+        }
+    }
+}
+
+fn new_ca(span: Span) -> Result<(String, KeyPair), Error> {
     let key = KeyPair::generate()?;
-    let certificate = ca_params(now).self_signed(&key)?;
+    let certificate = ca_params(span).self_signed(&key)?;
     Ok((certificate.pem(), key))
 }
 
 fn new_leaf(
     names: BTreeSet<String>,
     ca_key: &KeyPair,
-    now: OffsetDateTime,
+    span: Span,
 ) -> Result<(String, String), Error> {
     let mut params = CertificateParams::new(Vec::from_iter(names))?;
-    describe(&mut params, "armadex", now, LEAF_LIFE);
+    describe(&mut params, "armadex", span);
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.use_authority_key_identifier_extension = true;
     let key = KeyPair::generate()?;
     // By its name and its key: the rest of the CA is not part of what it signs.
-    let ca = ca_params(now);
+    let ca = ca_params(span);
     let issuer = Issuer::from_params(&ca, ca_key);
     let certificate = params.signed_by(&key, &issuer)?;
     Ok((certificate.pem(), key.serialize_pem()))
 }
 
-fn ca_params(now: OffsetDateTime) -> CertificateParams {
+fn ca_params(span: Span) -> CertificateParams {
     let mut params = CertificateParams::default();
-    describe(&mut params, "armadex-ca", now, CA_LIFE);
+    describe(&mut params, "armadex-ca", span);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![
         KeyUsagePurpose::KeyCertSign,
@@ -138,11 +170,11 @@ fn ca_params(now: OffsetDateTime) -> CertificateParams {
     params
 }
 
-fn describe(params: &mut CertificateParams, name: &str, now: OffsetDateTime, life: Duration) {
+fn describe(params: &mut CertificateParams, name: &str, span: Span) {
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name);
-    params.not_before = now - SKEW;
-    params.not_after = now + life;
+    params.not_before = span.not_before;
+    params.not_after = span.not_after;
 }
 
 #[cfg(test)]
@@ -351,6 +383,52 @@ mod tests {
             verifies(&next.ca, &next.certificate, "localhost", start()),
             Ok(())
         );
+    }
+
+    #[test]
+    fn a_ca_that_begins_later_by_a_clock_that_was_ahead_is_made_anew_beside_it() {
+        let kept = made(start() + Duration::days(300));
+        let next = renewed(Some(&kept), &names(), start()).expect("sound");
+        let next = next.expect("nobody takes it yet");
+        assert!(
+            next.ca.ends_with(&kept.ca),
+            "whoever trusts the new one trusts the former"
+        );
+        let cas = Facts::of_all(&next.ca).expect("sound");
+        assert!(cas.len() == 2 && cas[0].has_begun(start()));
+        let leaf = Facts::of_first(&next.certificate).expect("sound");
+        assert_eq!(leaf.signed_by, cas[0].key);
+        assert_eq!(
+            verifies(&next.ca, &next.certificate, "localhost", start()),
+            Ok(())
+        );
+        assert_eq!(
+            renewed(Some(&next), &names(), start()).expect("sound"),
+            None
+        );
+    }
+
+    /// By turns, as once a minute; whichever of both clocks is right.
+    #[test]
+    fn two_whose_clocks_are_far_apart_come_to_rest() {
+        for days in [1, 200, 250, 300, 400, 800, 2000, 3000, 4000, 9000] {
+            let clocks = [start(), start() + Duration::days(days)];
+            for first in 0..2 {
+                let (mut kept, mut writes) = (made(clocks[first]), 0);
+                let turns = clocks.iter().cycle().skip(first + 1).zip(1..20_u32);
+                for (clock, turn) in turns {
+                    let now = *clock + Duration::minutes(1) * turn;
+                    if let Some(next) = renewed(Some(&kept), &names(), now).expect("sound") {
+                        (kept, writes) = (next, writes + 1);
+                    }
+                }
+                assert!(writes <= 3, "{days} days apart: {writes}");
+                for now in clocks {
+                    let shown = verifies(&kept.ca, &kept.certificate, "localhost", now);
+                    assert_eq!(shown, Ok(()), "{days} days apart");
+                }
+            }
+        }
     }
 
     #[test]

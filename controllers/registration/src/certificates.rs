@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 use x509_parser::extensions::GeneralName;
 use x509_parser::pem::Pem;
 use x509_parser::prelude::X509Certificate;
@@ -24,6 +24,13 @@ pub(crate) struct Facts {
     pub(crate) signed_by: Vec<u8>,
     /// Its own key, by its identifier.
     pub(crate) key: Vec<u8>,
+}
+
+/// Until when the first certificate of a text is good, in seconds since 1970; `None`: it has none that can be read.
+#[must_use]
+pub fn expires_at(pem: &str) -> Option<i64> {
+    let first = Facts::of_first(pem).ok()?;
+    Some(first.not_after.unix_timestamp())
 }
 
 impl Facts {
@@ -72,10 +79,15 @@ impl Facts {
         })
     }
 
-    /// Whether two thirds of its time are over.
-    pub(crate) fn is_due(&self, now: OffsetDateTime) -> bool {
-        let life = self.not_after - self.not_before;
-        now >= self.not_before + life * 2 / 3
+    /// Whether of so long a life no more than a third is left. One that is good for longer than usual, since clocks are apart, lives no shorter for that.
+    pub(crate) fn is_due(&self, now: OffsetDateTime, life: Duration) -> bool {
+        let life = life.min(self.not_after - self.not_before);
+        self.not_after - now <= life / 3
+    }
+
+    /// Whether its time has begun.
+    pub(crate) fn has_begun(&self, now: OffsetDateTime) -> bool {
+        now >= self.not_before
     }
 
     /// Whether all of its time is over.

@@ -12,7 +12,7 @@ use tracing::info;
 
 use crate::authority::renewed;
 use crate::kept::{Found, Kept};
-use crate::looks::Looks;
+use crate::looks::{Looks, answered};
 use crate::registrar::FIELD_MANAGER;
 
 /// Which Secret, and what the certificate is for.
@@ -75,7 +75,7 @@ struct KeptSecret {
 impl KeptSecret {
     /// What is in it when it has been put right. `last`: what was in it.
     async fn look(&self, last: Option<&Kept>, now: OffsetDateTime) -> Result<Kept, Trouble> {
-        let found = self.api.get_opt(&self.name).await?;
+        let found = answered(self.api.get_opt(&self.name)).await?;
         let data = found.as_ref().and_then(|secret| secret.data.as_ref());
         let before = match data.map_or(Found::Nothing, Found::of) {
             Found::Ours(kept) => Some(kept),
@@ -114,7 +114,7 @@ impl KeptSecret {
         let params = PatchParams::apply(FIELD_MANAGER).force();
         let secret = Patch::Apply(secret);
         let applied = self.api.patch(&self.name, &params, &secret);
-        applied.await.map(drop)
+        answered(applied).await.map(drop)
     }
 
     fn is_foreign(&self, key: &str) -> Trouble {

@@ -5,6 +5,7 @@
 //! writes says which version it read, so of two one is refused and looks again.
 
 mod authority;
+mod bundle;
 mod certificates;
 mod error;
 mod keeper;
@@ -12,7 +13,10 @@ mod kept;
 mod looks;
 mod registrar;
 
+pub use certificates::expires_at;
 pub use error::Error as CertificateError;
 pub use keeper::{SecretTerms, keep};
 pub use kept::Kept;
-pub use registrar::{FIELD_MANAGER, Reached, RegistrationTerms, Standing, register};
+pub use registrar::{
+    FIELD_MANAGER, MANAGED_BY, NAME, OURS, Reached, RegistrationTerms, Standing, register,
+};

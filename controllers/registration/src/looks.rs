@@ -9,10 +9,18 @@ use tracing::{info, warn};
 
 /// Between two looks, a bit more or less by chance.
 pub(crate) const PERIOD: Duration = Duration::from_secs(60);
-/// All requests of one look. What takes longer does not come.
+/// One request. What takes longer does not come.
 const ANSWER: Duration = Duration::from_secs(15);
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(30);
+
+/// The answer to one request of a look, if it comes.
+pub(crate) async fn answered<T>(
+    asked: impl Future<Output = Result<T, Trouble>>,
+) -> Result<T, Trouble> {
+    let answered = timeout(ANSWER, asked).await;
+    answered.unwrap_or_else(|_| Err(Trouble::unanswered()))
+}
 
 /// What is looked at, by the name that the log has for it.
 pub(crate) struct Looks {
@@ -30,13 +38,12 @@ impl Looks {
         }
     }
 
-    /// One look: what it came to, and how long until the next.
+    /// One look, each of whose requests ends: what it came to, and how long until the next.
     pub(crate) async fn look<T>(
         &mut self,
         look: impl Future<Output = Result<T, Trouble>>,
     ) -> (Result<T, Trouble>, Duration) {
-        let looked = timeout(ANSWER, look).await;
-        let looked = looked.unwrap_or_else(|_| Err(Trouble::unanswered()));
+        let looked = look.await;
         let what = self.what.as_str();
         match &looked {
             Ok(_) => {

@@ -13,14 +13,21 @@ use kube::{Client, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::looks::Looks;
+use crate::bundle::Bundle;
+use crate::looks::{Looks, answered};
 
 /// Whose fields they are.
 pub const FIELD_MANAGER: &str = "armadex-registration";
+/// The label that says who looks after an object.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The label that says what it is of.
+pub const NAME: &str = "app.kubernetes.io/name";
+/// The value of both.
+pub const OURS: &str = "armadex";
 
 const API_SERVICE: &str = "v1beta1.clusterpedia.io";
 const GROUP: &str = "clusterpedia.io";
@@ -51,31 +58,36 @@ pub struct RegistrationTerms {
     pub reached: Reached,
     /// The CAs that the control plane is to trust, as PEM; `None`: that is somebody else's to say, of cert-manager for example.
     pub trusted: Option<watch::Receiver<Option<String>>>,
+    /// Whether an APIService that leads to somebody else is made to lead here.
+    pub takes_over: bool,
 }
 
-/// Whether the API server has come to be registered. What fails afterwards is for the log: it goes on being registered.
+/// Whether the API server has come to be registered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
     /// Nothing was looked at yet.
     #[default]
     Unknown,
-    /// It has.
+    /// It has, and as far as is known it still is.
     Registered,
+    /// It has, and the last look at it failed, or found it somebody else's. Requests go where they went.
+    Disturbed(String),
     /// It has not, and why.
     Failing(String),
 }
 
 /// Keeps it until cancelled, and says how it is.
 ///
-/// An APIService that somebody else has registered for another Service, Clusterpedia for example, is left alone: to take over is whose who deletes it. One that
-/// somebody else has made for a Service of theirs, as helm does, stays theirs but for whom to trust: of fields that two say, helm refuses to change any.
+/// An APIService that leads to another Service, of Clusterpedia or of an Armadex in another namespace, is left alone unless the terms say otherwise. One that
+/// somebody else has made for a Service of theirs, as helm does, stays theirs but for whom to trust: of fields that two say, helm refuses to change any. What is as it
+/// should be is not written.
 pub async fn register(
     client: Client,
     mut terms: RegistrationTerms,
     standing: watch::Sender<Standing>,
     cancel: CancellationToken,
 ) {
-    let registrar = Registrar::new(client, &terms);
+    let mut registrar = Registrar::new(client, &terms);
     let mut looks = Looks::at(format!("the registration {API_SERVICE}"));
     loop {
         let Some(trusted) = cancel.run_until_cancelled(ca(&mut terms.trusted)).await else {
@@ -92,20 +104,25 @@ pub async fn register(
                 }
                 standing.send_replace(Standing::Registered);
             }
+            // Another replica was faster, and has done what was to be done.
+            Err(trouble) if trouble.kind == TroubleKind::Conflict => {}
             Err(trouble) => {
-                standing.send_if_modified(|standing| {
-                    let fails = *standing != Standing::Registered;
-                    if fails {
-                        *standing = Standing::Failing(trouble.message);
-                    }
-                    fails
-                });
+                standing.send_modify(|standing| *standing = standing.after(trouble.message));
             }
         }
         tokio::select! {
             () = cancel.cancelled() => return,
             () = sleep(wait) => {}
             () = changed(&mut terms.trusted) => {}
+        }
+    }
+}
+
+impl Standing {
+    fn after(&self, trouble: String) -> Self {
+        match self {
+            Self::Unknown | Self::Failing(_) => Self::Failing(trouble),
+            Self::Registered | Self::Disturbed(_) => Self::Disturbed(trouble),
         }
     }
 }
@@ -139,6 +156,8 @@ struct Registrar {
     namespace: String,
     port: u16,
     reached: Reached,
+    takes_over: bool,
+    bundle: Bundle,
 }
 
 impl Registrar {
@@ -150,53 +169,79 @@ impl Registrar {
             namespace: terms.namespace.clone(),
             port: terms.port,
             reached: terms.reached.clone(),
+            takes_over: terms.takes_over,
+            bundle: Bundle::default(),
         }
     }
 
     /// Looks at both, and makes them what they should be. Whether they were.
-    async fn look(&self, ca: Option<&str>) -> Result<bool, Trouble> {
-        let found = self.api_services.get_opt(API_SERVICE).await?;
-        let theirs = |found: &&APIService| !owns(&found.metadata, "/f:spec/f:service/f:name");
-        let theirs = found.as_ref().filter(theirs);
-        if let Some(other) = theirs.and_then(|theirs| self.other(theirs)) {
-            return Err(taken(&other));
+    async fn look(&mut self, ours: Option<&str>) -> Result<bool, Trouble> {
+        let found = answered(self.api_services.get_opt(API_SERVICE)).await?;
+        let leads_here = found.as_ref().is_some_and(|found| self.leads_here(found));
+        if let Some(found) = &found
+            && !leads_here
+            && !self.takes_over
+        {
+            self.expect_ours(found)?;
         }
-        if let (Reached::Service, Some(theirs)) = (&self.reached, theirs) {
-            let applied = self.apply(trusting(theirs, ca)).await?;
-            return Ok(theirs.spec == applied.spec);
+        let there = found.as_ref().map(bundle).unwrap_or_default();
+        let ca = ours.map(|ours| self.bundle.wanted(ours, &there, Instant::now()));
+        let ca = ca.as_deref();
+        let is_theirs =
+            |found: &&APIService| leads_here && !owns(&found.metadata, "/f:spec/f:service/f:name");
+        if let (Reached::Service, Some(theirs)) = (&self.reached, found.as_ref().filter(is_theirs))
+        {
+            let is_right = ca.is_none_or(|ca| trusts(theirs, ca));
+            if !is_right {
+                self.apply(trusting(theirs, ca)).await?;
+            }
+            return Ok(is_right);
         }
         let service_was_right = match &self.reached {
             Reached::Host(host) => self.keep_service(host).await?,
             Reached::Service => true,
         };
         let version = found.as_ref().and_then(ResourceExt::resource_version);
-        let applied = self.apply(self.api_service(version, ca)).await?;
-        Ok(service_was_right && found.is_some_and(|found| found.spec == applied.spec))
+        let wanted = self.api_service(version, ca);
+        let is_right = found.is_some_and(|found| is_as(&found, &wanted));
+        if !is_right {
+            self.apply(wanted).await?;
+        }
+        Ok(service_was_right && is_right)
     }
 
     async fn apply(&self, wanted: impl Serialize + Debug) -> Result<APIService, Trouble> {
         let params = PatchParams::apply(FIELD_MANAGER).force();
         let wanted = Patch::Apply(wanted);
-        self.api_services.patch(API_SERVICE, &params, &wanted).await
+        answered(self.api_services.patch(API_SERVICE, &params, &wanted)).await
     }
 
-    /// The Service that an APIService names, if it is another one.
-    fn other(&self, found: &APIService) -> Option<String> {
-        let service = found.spec.as_ref()?.service.as_ref();
-        let (namespace, name) = service.map_or((None, None), |service| {
-            (service.namespace.as_deref(), service.name.as_deref())
-        });
-        let is_same =
-            namespace == Some(self.namespace.as_str()) && name == Some(self.service.as_str());
-        let words = || match (namespace, name) {
-            (Some(namespace), Some(name)) => format!("leads to the Service {namespace}/{name}"),
-            _ => "is served by the control plane itself".to_owned(),
+    fn leads_here(&self, found: &APIService) -> bool {
+        leads_to(found) == Some((self.namespace.as_str(), self.service.as_str()))
+    }
+
+    /// One that does not lead here is ours if this Armadex registered it under another name, or if somebody has changed where it led.
+    fn expect_ours(&self, found: &APIService) -> Result<(), Trouble> {
+        let is_of_an_armadex = owns(&found.metadata, "/f:spec/f:service/f:name");
+        let Some((namespace, name)) = leads_to(found) else {
+            return Err(taken("is served by the control plane itself: delete it"));
         };
-        (!is_same).then(words)
+        if !is_of_an_armadex {
+            return Err(taken(&format!(
+                "leads to the Service {namespace}/{name}, as Clusterpedia's does: delete it, or say --register-take-over"
+            )));
+        }
+        let was_said_so = owns(&found.metadata, "/f:spec/f:service/f:namespace");
+        if was_said_so && namespace != self.namespace {
+            return Err(taken(&format!(
+                "leads to the Armadex in {namespace}: end that one and run `armadex uninstall --namespace {namespace}`, or say --register-take-over"
+            )));
+        }
+        Ok(())
     }
 
     async fn keep_service(&self, host: &str) -> Result<bool, Trouble> {
-        let found = self.services.get_opt(&self.service).await?;
+        let found = answered(self.services.get_opt(&self.service)).await?;
         let is_selecting = |service: &Service| {
             let spec = service.spec.as_ref();
             spec.is_some_and(|spec| spec.type_.as_deref() != Some("ExternalName"))
@@ -212,10 +257,13 @@ impl Registrar {
         }
         let params = PatchParams::apply(FIELD_MANAGER).force();
         let version = found.as_ref().and_then(ResourceExt::resource_version);
-        let wanted = Patch::Apply(self.external_name(version, host));
-        let applied = self.services.patch(&self.service, &params, &wanted);
-        let applied = applied.await?;
-        Ok(found.is_some_and(|found| found.spec == applied.spec))
+        let wanted = self.external_name(version, host);
+        let is_right = found.is_some_and(|found| is_named_so(&found, &wanted));
+        if !is_right {
+            let wanted = Patch::Apply(wanted);
+            answered(self.services.patch(&self.service, &params, &wanted)).await?;
+        }
+        Ok(is_right)
     }
 
     fn external_name(&self, version: Option<String>, host: &str) -> Service {
@@ -252,6 +300,56 @@ impl Registrar {
     }
 }
 
+/// Namespace and name of the Service.
+fn leads_to(found: &APIService) -> Option<(&str, &str)> {
+    let service = found.spec.as_ref()?.service.as_ref()?;
+    Some((service.namespace.as_deref()?, service.name.as_deref()?))
+}
+
+fn bundle(found: &APIService) -> String {
+    let bundle = found.spec.as_ref().and_then(|spec| spec.ca_bundle.as_ref());
+    bundle.map_or(String::new(), |bundle| {
+        String::from_utf8_lossy(&bundle.0).into_owned()
+    })
+}
+
+fn trusts(found: &APIService, ca: &str) -> bool {
+    let is_verified = found
+        .spec
+        .as_ref()
+        .is_some_and(|spec| spec.insecure_skip_tls_verify != Some(true));
+    is_verified && bundle(found) == ca
+}
+
+/// Whether nothing would change. Whom to trust is somebody else's to say where it is not said.
+fn is_as(found: &APIService, wanted: &APIService) -> bool {
+    let spec = |object: &APIService| {
+        let mut spec = object.spec.clone()?;
+        spec.insecure_skip_tls_verify = spec.insecure_skip_tls_verify.filter(|skips| *skips);
+        let says_whom = wanted
+            .spec
+            .as_ref()
+            .is_some_and(|wanted| wanted.ca_bundle.is_some());
+        spec.ca_bundle = spec.ca_bundle.filter(|_| says_whom);
+        Some(spec)
+    };
+    spec(found) == spec(wanted) && has_labels(&found.metadata, &wanted.metadata)
+}
+
+fn is_named_so(found: &Service, wanted: &Service) -> bool {
+    let said = |service: &Service| {
+        let spec = service.spec.as_ref()?;
+        Some((spec.type_.clone(), spec.external_name.clone()))
+    };
+    said(found) == said(wanted) && has_labels(&found.metadata, &wanted.metadata)
+}
+
+fn has_labels(found: &ObjectMeta, wanted: &ObjectMeta) -> bool {
+    let there = found.labels.clone().unwrap_or_default();
+    let mut wanted = wanted.labels.iter().flatten();
+    wanted.all(|(name, value)| there.get(name) == Some(value))
+}
+
 /// Whom to trust, and nothing else of an APIService that was read.
 fn trusting(found: &APIService, ca: Option<&str>) -> Value {
     let trust = ca.map(|pem| json!({"caBundle": ByteString(pem.as_bytes().to_vec()), "insecureSkipTLSVerify": false}));
@@ -265,8 +363,7 @@ fn trusting(found: &APIService, ca: Option<&str>) -> Value {
 
 /// Of the version that was read, or of one that is not there yet: what somebody else does meanwhile is looked at first.
 fn metadata(name: &str, version: Option<String>) -> ObjectMeta {
-    let label = |key: &str, value: &str| (format!("app.kubernetes.io/{key}"), value.to_owned());
-    let labels = [label("managed-by", "armadex"), label("name", "armadex")];
+    let labels = [MANAGED_BY, NAME].map(|label| (label.to_owned(), OURS.to_owned()));
     ObjectMeta {
         name: Some(name.to_owned()),
         labels: Some(labels.into_iter().collect()),
@@ -285,11 +382,11 @@ fn owns(metadata: &ObjectMeta, field: &str) -> bool {
     })
 }
 
-fn taken(other: &str) -> Trouble {
+fn taken(words: &str) -> Trouble {
     Trouble {
         kind: TroubleKind::Invalid,
         message: format!(
-            "the APIService {API_SERVICE} is there already and {other}, as Clusterpedia's does: delete it when this API server is to take its place"
+            "the APIService {API_SERVICE} is there already and {words}, when this API server is to take its place"
         ),
     }
 }
@@ -320,14 +417,26 @@ mod tests {
         standing: watch::Receiver<Standing>,
     }
 
+    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+    const END: &str = "-----END CERTIFICATE-----";
+
+    fn ca(name: &str) -> String {
+        format!("{BEGIN}\n{name}\n{END}\n")
+    }
+
     fn run(host: &Host, reached: Reached) -> Running {
-        let (trusted, told) = watch::channel(Some("first".to_owned()));
+        run_that(host, reached, false)
+    }
+
+    fn run_that(host: &Host, reached: Reached, takes_over: bool) -> Running {
+        let (trusted, told) = watch::channel(Some(ca("first")));
         let terms = RegistrationTerms {
             namespace: "own".to_owned(),
             service: "armadex-apiserver".to_owned(),
             port: 8443,
             reached,
             trusted: Some(told),
+            takes_over,
         };
         let (says, standing) = watch::channel(Standing::Unknown);
         let cancel = CancellationToken::new();
@@ -345,9 +454,14 @@ mod tests {
         Reached::Host("armadex.example".to_owned())
     }
 
-    fn bundle(host: &Host) -> Value {
-        host.get(PATH)
-            .map_or(Value::Null, |found| found["spec"]["caBundle"].clone())
+    /// The names of the CAs that are trusted.
+    fn trusted(host: &Host) -> Vec<String> {
+        let found = host.get(PATH).map(serde_json::from_value::<APIService>);
+        let text = found.map_or(String::new(), |found| {
+            bundle(&found.expect("an APIService"))
+        });
+        let names = text.lines().filter(|line| !line.starts_with('-'));
+        names.map(str::to_owned).collect()
     }
 
     #[tokio::test(start_paused = true)]
@@ -355,11 +469,12 @@ mod tests {
         let host = host();
         let running = run(&host, by_host());
         until(&host, |host| host.get(PATH).is_some()).await;
-        let made = host.get(PATH).expect("an APIService")["spec"].clone();
+        let mut made = host.get(PATH).expect("an APIService")["spec"].clone();
+        made.as_object_mut().expect("a spec").remove("caBundle");
         assert_eq!(
             made,
             json!({"group": "clusterpedia.io", "version": "v1beta1", "groupPriorityMinimum": 1000,
-                "versionPriority": 100, "caBundle": "Zmlyc3Q=", "insecureSkipTLSVerify": false,
+                "versionPriority": 100, "insecureSkipTLSVerify": false,
                 "service": {"namespace": "own", "name": "armadex-apiserver", "port": 8443}})
         );
         let service = || host.get(SERVICE).expect("a Service")["spec"].clone();
@@ -376,7 +491,7 @@ mod tests {
             drifted["spec"][field] = json!("b3RoZXI=");
             host.put(path, drifted);
         }
-        until(&host, |host| bundle(host) == "Zmlyc3Q=").await;
+        until(&host, |host| trusted(host) == ["first"]).await;
         until(&host, |host| {
             host.get(SERVICE).expect("a Service")["spec"] == wanted
         })
@@ -385,14 +500,101 @@ mod tests {
         until(&host, |host| host.get(PATH).is_some()).await;
     }
 
+    fn registered_elsewhere(host: &Host) {
+        let owned = json!({"f:spec": {"f:service": {"f:name": {}, "f:namespace": {}}}});
+        let entry = json!({"manager": FIELD_MANAGER, "operation": "Apply", "fieldsType": "FieldsV1",
+            "apiVersion": "apiregistration.k8s.io/v1", "fieldsV1": owned});
+        host.put(
+            PATH,
+            json!({"metadata": {"managedFields": [entry]}, "spec": {"group": "clusterpedia.io", "version": "v1beta1",
+            "groupPriorityMinimum": 1000, "versionPriority": 100,
+            "service": {"namespace": "other", "name": "armadex-apiserver", "port": 443}}}),
+        );
+    }
+
+    /// A trial beside the one that is used would have its requests otherwise.
+    #[tokio::test(start_paused = true)]
+    async fn an_armadex_elsewhere_stays_registered_unless_it_is_told_otherwise() {
+        let host = host();
+        registered_elsewhere(&host);
+        let before = host.get(PATH);
+        let mut running = run(&host, Reached::Service);
+        let fails = |standing: &Standing| matches!(standing, Standing::Failing(_));
+        let told = timeout(LIMIT, running.standing.wait_for(fails)).await;
+        let told = format!("{:?}", *told.expect("in time").expect("it runs"));
+        assert!(
+            told.contains("the Armadex in other") && told.contains("--register-take-over"),
+            "{told}"
+        );
+        assert_eq!(host.get(PATH), before);
+        run_that(&host, Reached::Service, true);
+        until(&host, |host| {
+            host.get(PATH).expect("an APIService")["spec"]["service"]["namespace"] == "own"
+        })
+        .await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_becomes_of_a_registration_is_told() {
+        let host = host();
+        let mut running = run(&host, Reached::Service);
+        let is = |wanted: Standing| move |standing: &Standing| *standing == wanted;
+        let registered = running.standing.wait_for(is(Standing::Registered));
+        timeout(LIMIT, registered)
+            .await
+            .expect("in time")
+            .expect("it runs");
+        registered_elsewhere(&host);
+        let is_disturbed = |standing: &Standing| matches!(standing, Standing::Disturbed(_));
+        let disturbed = running.standing.wait_for(is_disturbed);
+        timeout(LIMIT, disturbed)
+            .await
+            .expect("in time")
+            .expect("it runs");
+        host.remove(PATH);
+        let registered = running.standing.wait_for(is(Standing::Registered));
+        timeout(LIMIT, registered)
+            .await
+            .expect("in time")
+            .expect("it runs");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_as_it_should_be_is_not_written() {
+        let host = host();
+        let _running = run(&host, by_host());
+        until(&host, |host| host.get(PATH).is_some()).await;
+        let looked = |host: &Host| host.asked("get", "apiservices");
+        sleep(Duration::from_secs(3600)).await;
+        assert!(looked(&host) > 40, "{}", looked(&host));
+        for resource in ["apiservices", "services"] {
+            assert_eq!(host.asked("patch", resource), 1, "{resource}");
+        }
+    }
+
+    /// As while one of them is replaced by one whose certificate comes from elsewhere.
+    #[tokio::test(start_paused = true)]
+    async fn replicas_with_other_cas_stay_trusted_beside_each_other() {
+        let host = host();
+        let (one, two) = (run(&host, Reached::Service), run(&host, Reached::Service));
+        until(&host, |host| trusted(host) == ["first"]).await;
+        two.trusted.send_replace(Some(ca("second")));
+        until(&host, |host| trusted(host).len() == 2).await;
+        let writes = host.asked("patch", "apiservices");
+        sleep(Duration::from_secs(3600)).await;
+        assert_eq!(host.asked("patch", "apiservices"), writes);
+        assert_eq!(trusted(&host), ["second", "first"]);
+        drop(one);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn another_ca_is_told_at_once() {
         let host = host();
         let running = run(&host, Reached::Service);
-        until(&host, |host| bundle(host) == "Zmlyc3Q=").await;
+        until(&host, |host| trusted(host) == ["first"]).await;
         let begun = tokio::time::Instant::now();
-        running.trusted.send_replace(Some("second".to_owned()));
-        until(&host, |host| bundle(host) == "c2Vjb25k").await;
+        running.trusted.send_replace(Some(ca("second")));
+        until(&host, |host| trusted(host) == ["second", "first"]).await;
         assert!(
             begun.elapsed() < Duration::from_secs(1),
             "{:?}",
@@ -414,7 +616,7 @@ mod tests {
         };
         host.put(PATH, theirs(443));
         let running = run(&host, Reached::Service);
-        until(&host, |host| bundle(host) == "Zmlyc3Q=").await;
+        until(&host, |host| trusted(host) == ["first"]).await;
         let mut upgraded = host.get(PATH).expect("an APIService");
         assert_eq!(
             upgraded["metadata"]["labels"],
@@ -423,8 +625,8 @@ mod tests {
         assert_eq!(upgraded["spec"]["service"], theirs(443)["spec"]["service"]);
         upgraded["spec"]["service"]["port"] = json!(6443);
         host.put(PATH, upgraded);
-        running.trusted.send_replace(Some("second".to_owned()));
-        until(&host, |host| bundle(host) == "c2Vjb25k").await;
+        running.trusted.send_replace(Some(ca("second")));
+        until(&host, |host| trusted(host) == ["second", "first"]).await;
         let after = host.get(PATH).expect("an APIService");
         assert_eq!(after["spec"]["service"], theirs(6443)["spec"]["service"]);
     }
@@ -447,7 +649,7 @@ mod tests {
         );
         assert_eq!((host.get(PATH), host.get(SERVICE)), (before, None));
         host.remove(PATH);
-        until(&host, |host| bundle(host) == "Zmlyc3Q=").await;
+        until(&host, |host| trusted(host) == ["first"]).await;
     }
 
     /// An API server keeps entries of those who have applied an object, for what they share with others.
@@ -484,7 +686,7 @@ mod tests {
         let fails = |standing: &Standing| matches!(standing, Standing::Failing(words) if words.contains("theirs"));
         let told = timeout(LIMIT, running.standing.wait_for(fails)).await;
         told.expect("in time").expect("it runs");
-        assert_eq!(bundle(&host), Value::Null);
+        assert!(trusted(&host).is_empty());
     }
 
     #[tokio::test(start_paused = true)]
