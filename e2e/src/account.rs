@@ -1,8 +1,11 @@
 //! The accounts that Armadex has on its control plane: nobody who may do everything, so that a right that the manifests forget is missed here.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use anyhow::Result;
 
-use crate::deploy::NAMESPACE;
+use crate::deploy::{self, NAMESPACE};
 use crate::folder::Folder;
 use crate::kubeconfig;
 use crate::kubectl::Kubectl;
@@ -15,52 +18,54 @@ const USERS: &str = "system:serviceaccount:clusterpedia-system:";
 /// A demo may be left running; the control plane goes with it.
 const LENGTH: &str = "--duration=8760h";
 
-/// The account of a part that runs apart, with the roles that docs/permissions.md gives to it.
+/// The account of a part that runs apart. Its roles are those whose bindings name it.
 #[derive(Debug)]
 pub struct Part {
     /// The ServiceAccount.
     pub account: &'static str,
-    roles: &'static [&'static str],
+    name: &'static str,
 }
 
 /// The API server, apart.
 pub const APISERVER: Part = Part {
     account: "armadex-apiserver",
-    roles: &[
-        "armadex-control-plane",
-        "armadex-apiserver",
-        "armadex-registration",
-    ],
+    name: "apiserver",
 };
 /// The synchro, apart.
 pub const SYNCHRO: Part = Part {
     account: "armadex-synchro",
-    roles: &[
-        "armadex-control-plane",
-        "armadex-synchro",
-        "armadex-lease",
-        "armadex-events",
-        "armadex-credentials",
-    ],
+    name: "synchro",
 };
 /// The policy controllers, apart.
 pub const CONTROLLERS: Part = Part {
     account: "armadex-controllers",
-    roles: &[
-        "armadex-control-plane",
-        "armadex-controllers",
-        "armadex-lease",
-        "armadex-events",
-        "armadex-credentials",
-        "armadex-karmada",
-    ],
+    name: "controllers",
 };
 const PARTS: [Part; 3] = [APISERVER, SYNCHRO, CONTROLLERS];
+/// The annotation of a binding that names the parts, separated by commas.
+const PARTS_OF_A_BINDING: &str = "armadex.dev/parts";
+
+/// The parts that have each role.
+static ROLES: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    let manifests = [deploy::rights(), deploy::rights_of_others()];
+    let manifests = manifests
+        .into_iter()
+        .map(|some| some.expect("the manifests"));
+    let objects = manifests.flat_map(|some| deploy::objects(&some).expect("objects"));
+    let bindings = objects.filter_map(|object| {
+        let role = object["roleRef"]["name"].as_str()?.to_owned();
+        let parts = object["metadata"]["annotations"][PARTS_OF_A_BINDING].as_str()?;
+        Some((role, parts.to_owned()))
+    });
+    bindings.collect()
+});
 
 /// Whether `account` has the role.
 #[must_use]
 pub fn has(account: &str, role: &str) -> bool {
-    let is_apart = |part: &Part| part.account == account && part.roles.contains(&role);
+    let parts = ROLES.get(role).map_or("", String::as_str);
+    let is_apart =
+        |part: &Part| part.account == account && parts.split(',').any(|it| it == part.name);
     account == ACCOUNT || PARTS.iter().any(is_apart)
 }
 
@@ -107,20 +112,20 @@ mod tests {
     use super::*;
     use crate::deploy;
 
-    /// A binding that nobody is in would be missed only where its part runs apart.
+    /// A binding that nobody is in would be missed only where its part runs apart, and two of one role that differ would be one here.
     #[test]
-    fn every_role_is_of_a_part_and_every_part_has_only_roles_that_there_are() {
-        let objects = deploy::objects(&deploy::rights().unwrap()).unwrap();
-        let bound = objects
+    fn every_binding_says_whose_it_is_and_all_of_a_role_say_the_same() {
+        let manifests = [deploy::rights(), deploy::rights_of_others()].map(Result::unwrap);
+        for object in manifests
             .iter()
-            .filter_map(|object| object["roleRef"]["name"].as_str());
-        let bound: Vec<&str> = bound.collect();
-        for role in &bound {
-            let is_of_a_part = PARTS.iter().any(|part| part.roles.contains(role));
-            assert!(is_of_a_part, "{role} is of no part: add it to one");
-        }
-        for role in PARTS.iter().flat_map(|part| part.roles) {
-            assert!(bound.contains(role), "there is no {role}");
+            .flat_map(|some| deploy::objects(some).unwrap())
+        {
+            if let Some(role) = object["roleRef"]["name"].as_str() {
+                let parts = object["metadata"]["annotations"][PARTS_OF_A_BINDING].as_str();
+                assert_eq!(parts, ROLES.get(role).map(String::as_str), "{role}");
+                let is_known = |name: &str| PARTS.iter().any(|part| part.name == name);
+                assert!(parts.unwrap().split(',').all(is_known), "{role}: {parts:?}");
+            }
         }
     }
 
@@ -133,14 +138,27 @@ mod tests {
         let told = page.split("Parts that run apart do with ").nth(1).unwrap();
         let told = told.split(". ").next().unwrap();
         let (everyone, told) = told.split_once(": ").unwrap();
-        for (clause, part) in told.split("; ").zip([APISERVER, SYNCHRO, CONTROLLERS]) {
+        let of_a_source = [
+            "cluster-api",
+            "karmada",
+            "open-cluster-management",
+            "rancher",
+        ];
+        for (clause, part) in told.split("; ").zip(PARTS) {
             let clause = format!("{everyone} {clause}");
-            for role in part.roles {
-                let said = match *role {
-                    "armadex-karmada" => "that of the source".to_owned(),
-                    role => format!("`{role}`"),
+            for role in ROLES.keys() {
+                let source = role.strip_prefix("armadex-").unwrap();
+                let said = match of_a_source.contains(&source) {
+                    true => "that of the source".to_owned(),
+                    false => format!("`{role}`"),
                 };
-                assert!(clause.contains(&said), "{}: {role}: {clause}", part.account);
+                let is_said = clause.contains(&said);
+                assert_eq!(
+                    is_said,
+                    has(part.account, role),
+                    "{}: {role}: {clause}",
+                    part.account
+                );
             }
         }
     }

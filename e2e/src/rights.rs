@@ -246,7 +246,11 @@ mod tests {
             let before = unbound.len();
             for role in &roles {
                 let metadata = &role["metadata"];
-                let bound = bindings.iter().find(|bound| bound["metadata"] == *metadata);
+                let is_its = |bound: &&&serde_json::Value| {
+                    let bound = &bound["metadata"];
+                    bound["name"] == metadata["name"] && bound["namespace"] == metadata["namespace"]
+                };
+                let bound = bindings.iter().find(is_its);
                 let Some(bound) = bound else {
                     unbound.push(metadata["name"].as_str().unwrap().to_owned());
                     continue;

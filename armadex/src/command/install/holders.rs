@@ -37,19 +37,19 @@ pub(super) enum Part {
 
 use Part::{Apiserver, Controllers, Synchro};
 
-/// Which parts have a role. Those of policies are of the controllers.
-const ROLES: [(&str, &[Part]); 8] = [
-    ("armadex-control-plane", &[Apiserver, Synchro, Controllers]),
-    ("armadex-apiserver", &[Apiserver]),
-    ("armadex-registration", &[Apiserver]),
-    ("armadex-synchro", &[Synchro]),
-    ("armadex-controllers", &[Controllers]),
-    ("armadex-lease", &[Synchro, Controllers]),
-    ("armadex-events", &[Synchro, Controllers]),
-    ("armadex-credentials", &[Synchro, Controllers]),
-];
+/// The annotation of a binding that says which parts have its role, separated by commas.
+pub(super) const PARTS: &str = "armadex.dev/parts";
 
 impl Part {
+    /// As the annotation calls it.
+    const fn name(self) -> &'static str {
+        match self {
+            Apiserver => "apiserver",
+            Synchro => "synchro",
+            Controllers => "controllers",
+        }
+    }
+
     const fn account(self) -> &'static str {
         match self {
             Apiserver => "armadex-apiserver",
@@ -58,9 +58,10 @@ impl Part {
         }
     }
 
-    fn has(self, role: &str) -> bool {
-        let known = ROLES.iter().find(|(known, _)| *known == role);
-        known.map_or(self == Controllers, |(_, parts)| parts.contains(&self))
+    fn is_in(self, binding: &Value) -> bool {
+        let said = binding["metadata"]["annotations"][PARTS].as_str();
+        let mut parts = said.unwrap_or_default().split(',');
+        parts.any(|part| part == self.name())
     }
 }
 
@@ -74,8 +75,8 @@ impl Holders {
         }
     }
 
-    /// The subjects of a binding to a role, with accounts of this namespace.
-    pub(super) fn subjects(&self, role: &str, namespace: &str) -> Vec<Value> {
+    /// The subjects of a binding, with accounts of this namespace.
+    pub(super) fn subjects(&self, binding: &Value, namespace: &str) -> Vec<Value> {
         let account = |name: &str| Subject::ServiceAccount {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
@@ -84,7 +85,7 @@ impl Holders {
             Self::One => vec![account(ACCOUNT)],
             Self::Apart => {
                 let parts = [Apiserver, Synchro, Controllers].into_iter();
-                let parts = parts.filter(|part| part.has(role));
+                let parts = parts.filter(|part| part.is_in(binding));
                 parts.map(|part| account(part.account())).collect()
             }
             Self::Named(subjects) => subjects.clone(),
@@ -198,24 +199,30 @@ mod tests {
         }
     }
 
-    /// One that stands in no line of the table would be the controllers' alone.
-    #[test]
-    fn every_role_of_the_manifests_is_of_the_parts_that_the_table_says() {
-        let of = |objects: Vec<Value>| {
-            let roles = objects.into_iter().filter_map(|object| {
-                let role = object.pointer("/roleRef/name")?.as_str()?;
-                Some(role.to_owned())
-            });
-            roles.collect::<Vec<_>>()
-        };
-        let roles = of(shipped::rights());
-        for role in &roles {
-            assert!(ROLES.iter().any(|(known, _)| known == role), "{role}");
+    fn bindings() -> Vec<Value> {
+        let mut all = shipped::rights();
+        for policy in shipped::policies() {
+            all.extend(shipped::rights_of(policy));
         }
-        for (role, _) in ROLES {
+        all.retain(|object| object["roleRef"].is_object());
+        all
+    }
+
+    /// One that says nothing would be nobody's where parts run apart.
+    #[test]
+    fn every_binding_of_the_manifests_says_whose_it_is() {
+        let bindings = bindings();
+        assert!(bindings.len() > 12);
+        for binding in bindings {
+            let said = binding["metadata"]["annotations"][PARTS].as_str();
+            let known = |part: &str| {
+                [Apiserver, Synchro, Controllers]
+                    .iter()
+                    .any(|known| known.name() == part)
+            };
             assert!(
-                roles.iter().any(|known| known == role),
-                "there is no {role}"
+                said.is_some_and(|said| said.split(',').all(known)),
+                "{binding}"
             );
         }
     }
@@ -223,7 +230,10 @@ mod tests {
     #[test]
     fn parts_that_run_apart_have_their_own_roles_and_no_others() {
         let told = |role: &str| {
-            let subjects = Holders::Apart.subjects(role, "a");
+            let bindings = bindings().into_iter();
+            let mut of_role = bindings.filter(|binding| binding["roleRef"]["name"] == role);
+            let binding = of_role.next().expect(role);
+            let subjects = Holders::Apart.subjects(&binding, "a");
             let told = subjects.iter().map(|subject| Told(subject).to_string());
             told.collect::<Vec<_>>()
         };

@@ -97,8 +97,8 @@ impl Wanted {
                 *name = json!(self.namespace);
             }
         }
-        if let Some(role) = object.pointer("/roleRef/name").and_then(Value::as_str) {
-            object["subjects"] = self.holders.subjects(role, &self.namespace).into();
+        if object["roleRef"].is_object() {
+            object["subjects"] = self.holders.subjects(&object, &self.namespace).into();
         }
         object
     }
