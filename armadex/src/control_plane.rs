@@ -24,13 +24,18 @@ impl ControlPlaneFlags {
     /// A client for the control plane, each of whose requests ends: the only one that there is, so nothing of this program waits
     /// for ever.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
+        Ok(self.client_and_server().await?.0)
+    }
+
+    /// The same, and the API server that it asks, as it is told to people.
+    pub(crate) async fn client_and_server(&self) -> anyhow::Result<(Client, String)> {
         let mut config = self.config().await?;
         // The client's own retries would hide a 503 for minutes; every caller backs off by itself and says so.
         config.default_retry = false;
-        let server = config.cluster_url.to_string();
+        let server = server(&config);
         let client = Client::try_from(config);
         let client = client.with_context(|| format!("cannot make a client for {server}"))?;
-        Ok(limited(client))
+        Ok((limited(client), server))
     }
 
     /// The kubeconfigs that are read as one, the first with most weight, where it is not the pod's service account that counts.
@@ -83,6 +88,15 @@ impl ControlPlaneFlags {
             Origin::Files(vec![home.join(".kube/config")])
         }
     }
+}
+
+/// Without what somebody may have written before an @.
+fn server(config: &Config) -> String {
+    let url = &config.cluster_url;
+    let scheme = url.scheme_str().unwrap_or("https");
+    let authority = url.authority().map_or("", |authority| authority.as_str());
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}")
 }
 
 /// Where the control plane is said.
@@ -218,6 +232,16 @@ mod tests {
         assert_eq!(
             origin(None, None, "", false),
             files(&["/home/me/.kube/config"])
+        );
+    }
+
+    #[test]
+    fn a_server_is_told_without_the_password_of_its_address() {
+        let of = |url: &str| server(&Config::new(url.parse().expect("an address")));
+        assert_eq!(of("https://10.0.0.1:6443/"), "https://10.0.0.1:6443");
+        assert_eq!(
+            of("https://me:secret@[::1]:6443/prefix"),
+            "https://[::1]:6443"
         );
     }
 

@@ -55,6 +55,52 @@ fn a_migration_that_waits_for_a_store_fails_when_told_to_stop() {
     assert!(said.contains("stopped before it was done"), "{said}");
 }
 
+/// So does one that waits for a control plane: what comes after it would be missed.
+#[test]
+fn what_waits_for_a_control_plane_fails_when_told_to_stop() {
+    for command in ["install", "uninstall"] {
+        let (port, asking) = silent_server();
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("kubeconfig");
+        let there = KUBECONFIG.replace("127.0.0.1:1", &format!("127.0.0.1:{port}"));
+        std::fs::write(&path, there).expect("written");
+        let kubeconfig = path.display().to_string();
+        let (status, said) = told_while_opening(&[command, "--kubeconfig", &kubeconfig], &asking);
+        assert!(status.code() == Some(1), "{command}: {status}: {said}");
+        assert!(
+            said.contains("stopped before it was done"),
+            "{command}: {said}"
+        );
+    }
+}
+
+/// A control plane that nobody serves is told by its address and the reason, and one that takes too long as soon as was said.
+#[test]
+fn whoever_installs_is_told_what_is_wrong_on_the_way() {
+    let (port, _asking) = silent_server();
+    let unused = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let refusing = unused.local_addr().expect("an address").port();
+    drop(unused);
+    for (port, words) in [
+        (refusing, "the connection is refused, trying again for 2 s"),
+        (port, "does not answer in time"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("kubeconfig");
+        let server = format!("127.0.0.1:{port}");
+        std::fs::write(&path, KUBECONFIG.replace("127.0.0.1:1", &server)).expect("written");
+        let begun = Instant::now();
+        let run = Command::new(env!("CARGO_BIN_EXE_armadex"))
+            .args(["install", "--timeout", "2", "--kubeconfig"])
+            .arg(&path)
+            .output()
+            .expect("it runs");
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert!(!run.status.success() && begun.elapsed() < LIMIT, "{said}");
+        assert!(said.contains(&server) && said.contains(words), "{said}");
+    }
+}
+
 #[track_caller]
 fn stops_while_it_is_starting(arguments: &[&str], opening: &mpsc::Receiver<()>) {
     let folder = tempfile::tempdir().expect("a folder");

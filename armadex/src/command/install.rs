@@ -3,23 +3,29 @@
 mod applying;
 mod decision;
 mod holders;
+mod homes;
 mod manifests;
 mod patience;
+mod running;
 mod shipped;
+mod withdrawing;
 
 use std::time::Duration;
 
-use armadex_crds::is_subdomain;
-use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 
 use crate::control_plane::ControlPlaneFlags;
-use applying::{Edited, Installer};
+use crate::credentials::{NamespaceFlag, namespace};
+use applying::{Applier, Edited};
 pub(super) use decision::{is_ours, owner};
 use holders::{Holders, Subject};
+pub(super) use homes::other_home;
 pub(super) use manifests::{Manifest, policy, to_remove};
-use manifests::{Sort, Wanted, definitions};
+use manifests::{Share, Wanted};
 pub(super) use patience::{Patience, is_the_end};
+use running::Installer;
+pub(super) use withdrawing::standing;
 
 /// Bring to a control plane what Armadex needs there: its CRDs, its namespace, its rights, and policies.
 ///
@@ -29,6 +35,9 @@ pub(super) use patience::{Patience, is_the_end};
 /// Objects are applied by the server as the field manager `armadex-install`. Fields that somebody else has set otherwise are taken over, and it is told from
 /// whom: CRDs of a Clusterpedia have the same names, and those of Armadex serve all that they do (docs/compatibility.md). A CRD that serves a version which this
 /// release does not know is left alone, and so is what a label says another tool manages, as Helm.
+///
+/// Rights that it installed before and that are not asked for any more are withdrawn, but for those of a policy that is still there, which is told. An Armadex in
+/// another namespace of the same control plane keeps its rights: some have the same names, so this one is not installed beside it.
 ///
 /// A policy is yours as soon as you change it. Where somebody has changed a field of a shipped policy, or taken one away, nothing of it is touched, and
 /// --edited-policies says whether that is an error. So that releases do not meet your changes, copy the policy under another name, and have its rights by --rights.
@@ -58,8 +67,15 @@ pub(crate) struct Flags {
     /// Install some of it only: where something else looks after the rest.
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     only: Vec<Share>,
-    /// How long to try again what may pass, and to wait until the CRDs are served, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    /// Give the rights to the holders that are named beside those who have them, and withdraw nothing: before an upgrade, while processes of before still run. Run it
+    /// without this afterwards.
+    #[arg(long)]
+    keep_holders: bool,
+    /// Take the rights of an Armadex in another namespace of this control plane, which then has none.
+    #[arg(long)]
+    take_over: bool,
+    /// How long to try again what may pass, and to wait until the CRDs are served, in seconds: of all of it together.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = seconds())]
     timeout: u64,
     /// Have the API server check everything, and change nothing.
     #[arg(long)]
@@ -69,29 +85,16 @@ pub(crate) struct Flags {
 /// Where it is installed.
 #[derive(Clone, Debug, Args)]
 pub(super) struct PlaceFlags {
-    /// Namespace of Armadex on the control plane, as its processes are told.
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = shipped::HOME,
-        env = "CLUSTERPEDIA_NAMESPACE",
-        value_parser = namespace
-    )]
-    pub(super) namespace: String,
+    #[command(flatten)]
+    pub(super) own: NamespaceFlag,
     /// Further namespaces, which are there, whose Secrets Armadex may read as credentials of members; those of policies count by themselves.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = namespace)]
     pub(super) credential_namespaces: Vec<String>,
 }
 
-/// A share of what is installed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Share {
-    /// The CustomResourceDefinitions.
-    Crds,
-    /// The namespace, accounts, roles and bindings.
-    Rights,
-    /// The policies, without their rights.
-    Policies,
+/// What `--timeout` takes: a day is more than anybody waits.
+pub(super) fn seconds() -> RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..=86_400)
 }
 
 /// The names that `--policies` takes.
@@ -99,32 +102,21 @@ pub(super) fn policy_names() -> PossibleValuesParser {
     PossibleValuesParser::new(shipped::policies())
 }
 
-/// A namespace whose Secrets may be read. In those that every control plane has lie others than of members.
-fn namespace(text: &str) -> Result<String, String> {
-    if !is_subdomain(text) || text.contains('.') || text.len() > 63 {
-        return Err(
-            "a namespace has at most 63 lower case letters, digits and dashes between them"
-                .to_owned(),
-        );
-    }
-    if text == "default" || text.starts_with("kube-") {
-        return Err(
-            "Armadex may read all Secrets of this namespace: give it one of its own".to_owned(),
-        );
-    }
-    Ok(text.to_owned())
-}
-
 /// Installs and leaves.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let manifests = manifests(&flags);
+    let (client, server) = flags.control_plane.client_and_server().await?;
     let installer = Installer {
-        client: flags.control_plane.client().await?,
-        edited: flags.edited_policies,
-        dry_run: flags.dry_run,
+        applier: Applier {
+            client,
+            edited: flags.edited_policies,
+            keeps_holders: flags.keep_holders,
+            dry_run: flags.dry_run,
+        },
+        server,
+        takes_over: flags.take_over,
         limit: Duration::from_secs(flags.timeout),
     };
-    installer.run(&manifests, &mut std::io::stdout()).await
+    installer.run(&wanted(&flags), &mut std::io::stdout()).await
 }
 
 /// The CustomResourceDefinitions alone.
@@ -132,40 +124,36 @@ pub(super) async fn install_definitions(
     control_plane: &ControlPlaneFlags,
     limit: Duration,
 ) -> anyhow::Result<()> {
+    let (client, server) = control_plane.client_and_server().await?;
     let installer = Installer {
-        client: control_plane.client().await?,
-        edited: Edited::Fail,
-        dry_run: false,
+        applier: Applier {
+            client,
+            edited: Edited::Fail,
+            keeps_holders: false,
+            dry_run: false,
+        },
+        server,
+        takes_over: false,
         limit,
     };
-    installer.run(&definitions(), &mut std::io::stdout()).await
+    installer
+        .run(&Wanted::definitions(), &mut std::io::stdout())
+        .await
 }
 
-fn manifests(flags: &Flags) -> Vec<Manifest> {
+fn wanted(flags: &Flags) -> Wanted {
     let holders = match (flags.apart, flags.subject.is_empty()) {
         (true, _) => Holders::Apart,
         (false, true) => Holders::One,
         (false, false) => Holders::Named(flags.subject.clone()),
     };
-    let wanted = Wanted {
-        namespace: flags.place.namespace.clone(),
+    Wanted {
+        namespace: flags.place.own.namespace.clone(),
         credential_namespaces: flags.place.credential_namespaces.clone(),
         holders,
         policies: flags.policies.clone(),
         rights: flags.rights.clone(),
-    };
-    let mut manifests = wanted.manifests();
-    let is_meant =
-        |manifest: &Manifest| flags.only.is_empty() || flags.only.contains(&share(manifest.sort));
-    manifests.retain(is_meant);
-    manifests
-}
-
-fn share(sort: Sort) -> Share {
-    match sort {
-        Sort::Definition => Share::Crds,
-        Sort::Policy => Share::Policies,
-        Sort::Home | Sort::Elsewhere | Sort::Right | Sort::Registration => Share::Rights,
+        only: flags.only.clone(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `armadex uninstall`: takes from a control plane what `armadex install` and the API server made there.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
@@ -11,22 +12,23 @@ use kube::{Client, ResourceExt as _};
 use tracing::{error, info, warn};
 
 use super::install::{
-    Manifest, Patience, PlaceFlags, is_ours, is_the_end, owner, policy, policy_names, to_remove,
+    Manifest, Patience, PlaceFlags, is_ours, is_the_end, other_home, owner, policy, policy_names,
+    seconds, standing, to_remove,
 };
 use crate::control_plane::ControlPlaneFlags;
 use crate::visible::visible;
 
 /// Take from a control plane what `armadex install` made there, and the way to Armadex.
 ///
-/// Without --policies: the APIService, first of all (one whose server is gone keeps every namespace of the control plane from being deleted), the Service that it
-/// names, roles, bindings and accounts. End Armadex before: an API server that registers itself would put the APIService back, and parts that have no rights do
-/// nothing but complain. In a helm chart this is a hook after the deletion.
+/// Without --policies: the right to register, and with it the APIService, first of all (one whose server is gone keeps every namespace of the control plane from being
+/// deleted), the Service that it names, roles, bindings and accounts, in all namespaces. End Armadex before: parts that have no rights do nothing but complain. In a
+/// helm chart this is a hook after the deletion.
 ///
 /// With --policies: these policies alone, and nothing else. A policy takes along the clusters that it brought in, and the policy controllers see to that, so they
 /// have to run, with their rights; it is waited until they are done. In a helm chart this is a hook before the deletion.
 ///
-/// CRDs, policies that are not named, PediaClusters, their lifecycles, Secrets and namespaces stay. So does what somebody else made under these names, which is
-/// told. It may be run again at any time.
+/// CRDs, policies that are not named, PediaClusters, their lifecycles, Secrets and namespaces stay. So does what somebody else made under these names, and what an
+/// Armadex in another namespace has, which is told. It may be run again at any time.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(flatten)]
@@ -37,7 +39,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = policy_names())]
     policies: Vec<String>,
     /// How long to try again what may pass, and to wait for the policy controllers, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = seconds())]
     timeout: u64,
     /// Say what would be deleted, and delete nothing.
     #[arg(long)]
@@ -46,19 +48,19 @@ pub(crate) struct Flags {
 
 /// Removes and leaves.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
+    let (client, server) = flags.control_plane.client_and_server().await?;
     let remover = Remover {
-        client: flags.control_plane.client().await?,
+        client,
+        home: flags.place.own.namespace.clone(),
         dry_run: flags.dry_run,
-        limit: Duration::from_secs(flags.timeout),
+        patience: Patience::new(Duration::from_secs(flags.timeout), &server),
+        server,
     };
-    let PlaceFlags {
-        namespace,
-        credential_namespaces,
-    } = &flags.place;
     let out = &mut std::io::stdout();
     if flags.policies.is_empty() {
-        let manifests = to_remove(namespace, credential_namespaces);
-        return remover.run(&manifests, out).await;
+        return remover
+            .run_all(&flags.place.credential_namespaces, out)
+            .await;
     }
     let policies = flags.policies.iter().flat_map(|name| policy(name));
     remover.run(&policies.collect::<Vec<_>>(), out).await
@@ -67,8 +69,11 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
 /// Deletes objects.
 struct Remover {
     client: Client,
+    /// As it is told to people.
+    server: String,
+    home: String,
     dry_run: bool,
-    limit: Duration,
+    patience: Patience,
 }
 
 /// What came of an object.
@@ -83,9 +88,36 @@ enum Outcome {
 }
 
 impl Remover {
+    /// All that may be there by its names, and the rights that say that they are of this home, wherever they lie.
+    async fn run_all(
+        &self,
+        credential_namespaces: &[String],
+        out: &mut impl Write,
+    ) -> anyhow::Result<()> {
+        let mut manifests = to_remove(&self.home, credential_namespaces);
+        let (client, home) = (&self.client, &self.home);
+        let look = async || standing(client, home).await;
+        let standing = self.patience.ask(TroubleKind::is_outage, look).await;
+        let seen = match standing {
+            Ok(standing) => {
+                let known: BTreeSet<_> = manifests.iter().map(Manifest::address).collect();
+                let rights = standing.into_iter().map(|right| right.manifest);
+                manifests.extend(rights.filter(|right| !known.contains(&right.address())));
+                Ok(())
+            }
+            Err(trouble) if is_the_end(&trouble) => {
+                let server = &self.server;
+                bail!("{server}: cannot see what is there, and nothing was tried: {trouble}")
+            }
+            Err(trouble) => Err(trouble),
+        };
+        self.run(&manifests, out).await?;
+        seen.context("rights in further namespaces were not looked for; it may be run again")
+    }
+
     /// All of them in this order, and waits until those that are held are gone.
     async fn run(&self, manifests: &[Manifest], out: &mut impl Write) -> anyhow::Result<()> {
-        let patience = Patience::new(self.limit);
+        let patience = &self.patience;
         let (mut failed, mut deleted) = (0, Vec::new());
         for manifest in manifests {
             let asked = patience.ask(TroubleKind::is_outage, async || self.delete(manifest).await);
@@ -95,14 +127,15 @@ impl Remover {
                 Outcome::Deleted(uid) => deleted.push((manifest, uid)),
                 Outcome::NotThere | Outcome::Left(_) => {}
                 Outcome::Failed(trouble) if is_the_end(&trouble) => {
-                    bail!("what comes after {manifest} was not tried: {trouble}")
+                    let server = &self.server;
+                    bail!("{server}: what comes after {manifest} was not tried: {trouble}")
                 }
                 Outcome::Failed(_) => failed += 1,
             }
         }
         if !self.dry_run {
             for (manifest, uid) in &deleted {
-                failed += usize::from(!self.is_gone(manifest, uid, patience).await?);
+                failed += usize::from(!self.is_gone(manifest, uid).await?);
             }
         }
         ensure!(
@@ -120,7 +153,7 @@ impl Remover {
         let Some(object) = objects.get_opt(&manifest.name).await? else {
             return Ok(Outcome::NotThere);
         };
-        if let Some(words) = left(manifest, &object) {
+        if let Some(words) = left(manifest, &object, &self.home) {
             return Ok(Outcome::Left(words));
         }
         let uid = object.uid().unwrap_or_default();
@@ -159,12 +192,8 @@ impl Remover {
     }
 
     /// Whether the object of this uid went.
-    async fn is_gone(
-        &self,
-        manifest: &Manifest,
-        uid: &str,
-        patience: Patience,
-    ) -> anyhow::Result<bool> {
+    async fn is_gone(&self, manifest: &Manifest, uid: &str) -> anyhow::Result<bool> {
+        let patience = &self.patience;
         let objects = self.objects(manifest);
         let present = async || {
             let object = objects.get_opt(&manifest.name).await?;
@@ -177,7 +206,7 @@ impl Remover {
         if gone.is_some() {
             return Ok(true);
         }
-        let holders = match present().await {
+        let holders = match patience.answer(present()).await {
             Ok(Some(object)) => object.finalizers().join(", "),
             Ok(None) => return Ok(true),
             Err(_) => String::new(),
@@ -186,7 +215,7 @@ impl Remover {
             object = %manifest,
             "deleted, and still held after {} s by {}: it goes when the policy controllers have let go of it, for which `armadex controllers` or `armadex \
              all` has to run, with its rights",
-            self.limit.as_secs(),
+            patience.limit().as_secs(),
             visible(&holders)
         );
         Ok(false)
@@ -194,10 +223,13 @@ impl Remover {
 }
 
 /// Why an object is left alone.
-fn left(manifest: &Manifest, object: &DynamicObject) -> Option<String> {
+fn left(manifest: &Manifest, object: &DynamicObject, home: &str) -> Option<String> {
     if !is_ours(&object.metadata) {
         let owner = owner(&object.metadata);
         return Some(format!("it is not of armadex install: {owner} made it"));
+    }
+    if let Some(other) = other_home(object, home) {
+        return Some(format!("it is of the Armadex in {other}"));
     }
     let namespace = "/spec/service/namespace";
     let leads_to = object.data.pointer(namespace)?;
@@ -254,14 +286,25 @@ mod tests {
         put(host, APISERVICE, "armadex-registration", &registered);
     }
 
-    async fn remove(host: &Host, manifests: &[Manifest]) -> (anyhow::Result<()>, String) {
-        let remover = Remover {
+    fn remover(host: &Host) -> Remover {
+        Remover {
             client: host.client(),
+            server: "https://fleet.example".to_owned(),
+            home: "fleet".to_owned(),
             dry_run: false,
-            limit: Duration::from_secs(60),
-        };
+            patience: Patience::new(Duration::from_secs(60), "https://fleet.example"),
+        }
+    }
+
+    async fn remove_all(host: &Host) -> (anyhow::Result<()>, String) {
         let mut told = Vec::new();
-        let done = remover.run(manifests, &mut told).await;
+        let done = remover(host).run_all(&[], &mut told).await;
+        (done, String::from_utf8(told).expect("text"))
+    }
+
+    async fn remove_policy(host: &Host) -> (anyhow::Result<()>, String) {
+        let mut told = Vec::new();
+        let done = remover(host).run(&policy("karmada"), &mut told).await;
         (done, String::from_utf8(told).expect("text"))
     }
 
@@ -273,8 +316,7 @@ mod tests {
         put(&host, ACCOUNT, "armadex-install", &json!({}));
         put(&host, ROLE, "kubectl-client-side-apply", &json!({}));
         put(&host, POLICY, "armadex-install", &json!({}));
-        let all = to_remove("fleet", &[]);
-        let (done, told) = remove(&host, &all).await;
+        let (done, told) = remove_all(&host).await;
         done.expect("no trouble");
         assert_eq!(
             told,
@@ -291,7 +333,7 @@ mod tests {
         ] {
             assert_eq!(host.get(path).is_some(), stays, "{path}");
         }
-        let (done, told) = remove(&host, &all).await;
+        let (done, told) = remove_all(&host).await;
         done.expect("nothing is left");
         assert_eq!(told, "");
     }
@@ -300,10 +342,54 @@ mod tests {
     async fn the_way_to_another_armadex_stays() {
         let host = host();
         registered(&host, "other");
-        let (done, told) = remove(&host, &to_remove("fleet", &[])).await;
+        let (done, told) = remove_all(&host).await;
         done.expect("no trouble");
         assert_eq!(told, "");
         assert!(host.get(APISERVICE).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rights_go_wherever_they_lie_and_those_of_another_armadex_stay() {
+        const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+        let host = host();
+        let of = |home: &str| {
+            let labels =
+                json!({"app.kubernetes.io/managed-by": "armadex", "armadex.dev/home": home});
+            json!({"metadata": {"labels": labels}})
+        };
+        let further = |namespace: &str| {
+            format!(
+                "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings/armadex-credentials"
+            )
+        };
+        let synchro = format!("{BINDINGS}/armadex-synchro");
+        host.put(&further("team-a"), of("fleet"));
+        host.put(&further("team-b"), of("other"));
+        host.put(&synchro, of("other"));
+        host.put(ROLE, of("fleet"));
+        let (done, told) = remove_all(&host).await;
+        done.expect("no trouble");
+        assert_eq!(
+            told,
+            "clusterrole.rbac.authorization.k8s.io/armadex-synchro deleted\n\
+             rolebinding.rbac.authorization.k8s.io/armadex-credentials deleted in team-a\n"
+        );
+        let stays = |path: &str| host.get(path).is_some();
+        assert!(stays(&further("team-b")) && stays(&synchro) && !stays(&further("team-a")));
+    }
+
+    /// As one that an API server had asked for just before it lost the right.
+    #[tokio::test(start_paused = true)]
+    async fn a_registration_that_comes_back_goes_again() {
+        let host = host();
+        registered(&host, "fleet");
+        put(&host, ACCOUNT, "armadex-install", &json!({}));
+        host.ahead("delete", "serviceaccounts", |host| {
+            registered(host, "fleet");
+        });
+        let (done, _) = remove_all(&host).await;
+        done.expect("no trouble");
+        assert_eq!(host.get(APISERVICE), None);
     }
 
     #[tokio::test(start_paused = true)]
@@ -313,10 +399,11 @@ mod tests {
         put(&host, ACCOUNT, "armadex-install", &json!({}));
         host.forbid("delete", "apiservices");
         host.throttle("delete", "serviceaccounts", 2);
-        let (done, told) = remove(&host, &to_remove("fleet", &[])).await;
+        let (done, told) = remove_all(&host).await;
         let error = done.expect_err("it is forbidden");
+        // It is looked at once more at the end.
         assert!(
-            error.to_string().starts_with("1 objects are there"),
+            error.to_string().starts_with("2 objects are there"),
             "{error}"
         );
         assert_eq!(told, "serviceaccount/armadex deleted in fleet\n");
@@ -328,7 +415,7 @@ mod tests {
         let host = host();
         let held = json!({"metadata": {"finalizers": ["clusterpedia.io/cluster-import-policy-controller"]}});
         put(&host, POLICY, "armadex-install", &held);
-        let (done, told) = remove(&host, &policy("karmada")).await;
+        let (done, told) = remove_policy(&host).await;
         done.expect_err("nobody lets go of it");
         assert_eq!(
             told,
@@ -341,7 +428,7 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(20)).await;
             controller.remove(POLICY);
         });
-        let (done, _) = remove(&host, &policy("karmada")).await;
+        let (done, _) = remove_policy(&host).await;
         done.expect("it is gone");
         lets_go.await.expect("no panic");
         assert_eq!(host.get(POLICY), None);

@@ -1,7 +1,7 @@
 //! What becomes of an object that is there: whether it is ours, what is applied to it, and what of a policy somebody has changed since it was
 //! installed. Pure.
 
-use armadex_registration::FIELD_MANAGER as REGISTRAR;
+use armadex_registration::{FIELD_MANAGER as REGISTRAR, MANAGED_BY, NAME, OURS};
 use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
 use serde_json::{Map, Value, json};
@@ -12,10 +12,8 @@ use super::manifests::{Manifest, Sort};
 /// How install calls itself to an API server.
 pub(crate) const MANAGER: &str = "armadex-install";
 
-const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-const NAME: &str = "app.kubernetes.io/name";
-/// The value of both.
-const OURS: &str = "armadex";
+/// Selects what was installed.
+pub(super) const LABELLED_OURS: &str = "app.kubernetes.io/managed-by=armadex";
 /// The spec of a policy as it was installed: what differs from it was changed by somebody. Who takes a field away leaves no trace of it elsewhere.
 const INSTALLED: &str = "armadex.dev/installed-spec";
 
@@ -155,12 +153,43 @@ pub(super) fn no_longer_bound(manifest: &Manifest, before: &DynamicObject) -> Ve
     theirs.filter(|subject| !ours.contains(subject)).collect()
 }
 
+/// What is applied to a binding that is to keep whoever it names.
+pub(super) fn with_holders(mut object: Value, before: &DynamicObject) -> Value {
+    let theirs = before.data["subjects"].as_array();
+    let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
+    if let (Some(ours), Some(theirs)) = (subjects, theirs) {
+        let told = |subject: &Value| Told(subject).to_string();
+        let known: Vec<String> = ours.iter().map(told).collect();
+        let kept = theirs
+            .iter()
+            .filter(|subject| !known.contains(&told(subject)));
+        ours.extend(kept.cloned());
+    }
+    object
+}
+
+/// Whether a binding is of another role than it is to be. No API server changes that.
+pub(super) fn is_of_another_role(manifest: &Manifest, before: &DynamicObject) -> bool {
+    let (ours, theirs) = (&manifest.object["roleRef"], &before.data["roleRef"]);
+    ours.is_object()
+        && ["kind", "name"]
+            .iter()
+            .any(|field| ours[field] != theirs[field])
+}
+
+/// Whether it is known how a policy was installed, so that what somebody has changed of it is known.
+pub(super) fn is_remembered(before: Option<&DynamicObject>) -> bool {
+    before.is_some_and(|before| installed_spec(before).is_some())
+}
+
+fn installed_spec(before: &DynamicObject) -> Option<Value> {
+    serde_json::from_str(before.annotations().get(INSTALLED)?).ok()
+}
+
 /// The fields of a policy that are neither as they were installed nor as they would be now. Nothing else remembers how it was.
 pub(super) fn edits(manifest: &Manifest, before: &DynamicObject) -> Vec<String> {
-    let installed = before.annotations().get(INSTALLED);
-    let installed = installed.and_then(|text| serde_json::from_str::<Value>(text).ok());
     let mut found = Vec::new();
-    if let Some(installed) = &installed {
+    if let Some(installed) = &installed_spec(before) {
         let (live, shipped) = (before.data.get("spec"), manifest.object.get("spec"));
         compare(".spec", installed, live, shipped, &mut found);
     }
@@ -177,20 +206,54 @@ fn compare(
     if live == Some(installed) || live == shipped {
         return;
     }
-    if let (Value::Object(installed), Some(Value::Object(live))) = (installed, live) {
-        for (name, installed) in installed {
-            let shipped = shipped.and_then(|shipped| shipped.get(name));
-            let path = format!("{path}.{name}");
-            compare(&path, installed, live.get(name), shipped, found);
-        }
-    } else if let (Some(installed), Some(live)) = (by_key(Some(installed)), by_key(live)) {
-        let shipped = by_key(shipped).unwrap_or_default();
-        for (key, installed) in &installed {
-            let path = format!("{path}[key={key:?}]");
-            compare(&path, installed, live.get(key), shipped.get(key), found);
-        }
+    let fields = |value: Option<&Value>| value.and_then(Value::as_object).cloned();
+    let both = [Some(installed), live].map(fields);
+    if let [Some(installed), Some(live)] = both {
+        let each = Each {
+            installed,
+            live,
+            shipped: fields(shipped),
+        };
+        each.compare(|name| format!("{path}.{name}"), found);
+    } else if let [Some(installed), Some(live)] = [Some(installed), live].map(by_key) {
+        let each = Each {
+            installed,
+            live,
+            shipped: by_key(shipped),
+        };
+        each.compare(|key| format!("{path}[key={key:?}]"), found);
     } else {
         found.push(path.to_owned());
+    }
+}
+
+/// What has names, field by field.
+struct Each {
+    installed: Map<String, Value>,
+    live: Map<String, Value>,
+    shipped: Option<Map<String, Value>>,
+}
+
+impl Each {
+    fn compare(self, path: impl Fn(&str) -> String, found: &mut Vec<String>) {
+        let shipped = self.shipped.unwrap_or_default();
+        for (name, installed) in &self.installed {
+            compare(
+                &path(name),
+                installed,
+                self.live.get(name),
+                shipped.get(name),
+                found,
+            );
+        }
+        // What somebody added and a release says otherwise by now.
+        let is_new = |name: &&String| !self.installed.contains_key(*name);
+        for name in shipped.keys().filter(is_new) {
+            let live = self.live.get(name);
+            if live.is_some() && live != shipped.get(name) {
+                found.push(path(name));
+            }
+        }
     }
 }
 
@@ -205,6 +268,7 @@ fn by_key(list: Option<&Value>) -> Option<Map<String, Value>> {
 mod tests {
     use super::*;
     use crate::command::install::holders::Holders;
+    use crate::command::install::homes::HOME_LABEL;
     use crate::command::install::manifests::{Wanted, definitions, policy};
 
     fn object(value: Value) -> DynamicObject {
@@ -218,6 +282,7 @@ mod tests {
             holders: Holders::One,
             policies: vec!["karmada".to_owned()],
             rights: Vec::new(),
+            only: Vec::new(),
         };
         let mut all = wanted.manifests().into_iter();
         all.find(|manifest| manifest.to_string() == name)
@@ -243,9 +308,10 @@ mod tests {
         let ours = json!({MANAGED_BY: OURS});
         let helms = json!({MANAGED_BY: "Helm"});
         let role = installed("role.rbac.authorization.k8s.io/armadex-lease");
-        assert_eq!(labels(&decide(&role, None)), [MANAGED_BY, NAME]);
+        let all = [MANAGED_BY, NAME, HOME_LABEL];
+        assert_eq!(labels(&decide(&role, None)), all);
         let nobodys = with_labels(&json!({}));
-        assert_eq!(labels(&decide(&role, Some(&nobodys))), [MANAGED_BY, NAME]);
+        assert_eq!(labels(&decide(&role, Some(&nobodys))), all);
         let Decision::Refuse(words) = decide(&role, Some(&with_labels(&helms))) else {
             panic!("it is helm's");
         };
@@ -332,9 +398,13 @@ mod tests {
             found(|spec| spec["templateEngine"] = json!("Handlebars")),
             none
         );
+        let added = |spec: &mut Value| spec["source"]["versions"] = json!(["v1"]);
+        assert_eq!(found(added), none, "it meets nothing that is shipped");
+        let mut with_versions = shipped.clone();
+        with_versions.object["spec"]["source"]["versions"] = json!(["v2"]);
         assert_eq!(
-            found(|spec| spec["source"]["versions"] = json!(["v1"])),
-            none
+            edits(&with_versions, &edited(added)),
+            [".spec.source.versions"]
         );
         assert_eq!(
             found(|spec| spec["references"] = json!([{"key": "more"}, spec["references"][0]])),
@@ -383,6 +453,33 @@ mod tests {
         let mut other = policy("karmada").remove(0);
         other.object["spec"]["template"] = json!("of another release");
         assert_eq!(edits(&other, &there), [""; 0]);
+    }
+
+    #[test]
+    fn whoever_has_a_role_may_be_left_with_it() {
+        let binding = installed("clusterrolebinding.rbac.authorization.k8s.io/armadex-synchro");
+        let account = |namespace: &str| json!({"kind": "ServiceAccount", "name": "armadex", "namespace": namespace});
+        let subjects = json!([account("other"), account("fleet")]);
+        let there = object(json!({"metadata": {}, "subjects": subjects}));
+        let kept = with_holders(binding.object.clone(), &there);
+        assert_eq!(
+            kept["subjects"],
+            json!([account("fleet"), account("other")])
+        );
+        let role = installed("clusterrole.rbac.authorization.k8s.io/armadex-synchro");
+        assert_eq!(with_holders(role.object.clone(), &there), role.object);
+    }
+
+    #[test]
+    fn a_binding_of_another_role_is_known() {
+        let binding = installed("rolebinding.rbac.authorization.k8s.io/armadex-lease");
+        let of = |kind: &str| {
+            let there = json!({"metadata": {}, "roleRef": {"kind": kind, "name": "armadex-lease"}});
+            is_of_another_role(&binding, &object(there))
+        };
+        assert!(of("ClusterRole") && !of("Role"));
+        let role = installed("role.rbac.authorization.k8s.io/armadex-lease");
+        assert!(!is_of_another_role(&role, &object(json!({"metadata": {}}))));
     }
 
     #[test]

@@ -3,14 +3,18 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use clap::ValueEnum;
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
 use super::holders::{ACCOUNT, Holders};
+use super::homes::HOME_LABEL;
 use super::shipped::{self, HOME};
 
 /// The role by which credentials of members are read, and its binding.
-const CREDENTIALS: &str = "armadex-credentials";
+pub(super) const CREDENTIALS: &str = "armadex-credentials";
+/// The role by which the API server registers itself, and its binding.
+const REGISTRATION: &str = "armadex-registration";
 
 /// What is to be on the control plane.
 #[derive(Clone, Debug)]
@@ -24,6 +28,19 @@ pub(super) struct Wanted {
     pub(super) policies: Vec<String>,
     /// Policies whose rights come alone.
     pub(super) rights: Vec<String>,
+    /// What of it all; where it is empty, everything.
+    pub(super) only: Vec<Share>,
+}
+
+/// A share of what is installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Share {
+    /// The CustomResourceDefinitions.
+    Crds,
+    /// The namespace, accounts, roles and bindings.
+    Rights,
+    /// The policies, without their rights.
+    Policies,
 }
 
 /// An object, and what becomes of one that is there.
@@ -54,8 +71,32 @@ pub(super) enum Sort {
 }
 
 impl Wanted {
-    /// All of it, in the order in which it is applied: what others rest on comes first.
+    /// The definitions and nothing else.
+    pub(super) fn definitions() -> Self {
+        Self {
+            namespace: HOME.to_owned(),
+            credential_namespaces: Vec::new(),
+            holders: Holders::One,
+            policies: Vec::new(),
+            rights: Vec::new(),
+            only: vec![Share::Crds],
+        }
+    }
+
+    /// Whether a share is asked for.
+    pub(super) fn has(&self, share: Share) -> bool {
+        self.only.is_empty() || self.only.contains(&share)
+    }
+
+    /// What was asked for of it all.
     pub(super) fn manifests(&self) -> Vec<Manifest> {
+        let mut all = self.all();
+        all.retain(|manifest| self.has(manifest.sort.share()));
+        all
+    }
+
+    /// In the order in which it is applied: what others rest on comes first.
+    fn all(&self) -> Vec<Manifest> {
         let mut all = definitions();
         all.extend(self.placed(shipped::rights()));
         let names = once_each(self.rights.iter().chain(&self.policies));
@@ -63,6 +104,13 @@ impl Wanted {
         all.extend(self.further_credentials(&all));
         all.extend(once_each(self.policies.iter()).flat_map(|name| policy(name)));
         all
+    }
+
+    /// The rights of a policy, named or not.
+    pub(super) fn rights_of(&self, policy: &str) -> Vec<Manifest> {
+        let mut rights = self.placed(shipped::rights_of(policy));
+        rights.retain(|manifest| manifest.sort == Sort::Right);
+        rights
     }
 
     /// The same objects as they are in this namespace, with whoever has the roles.
@@ -100,36 +148,38 @@ impl Wanted {
         if object["roleRef"].is_object() {
             object["subjects"] = self.holders.subjects(&object, &self.namespace).into();
         }
+        if sort(&object) == Sort::Right {
+            object["metadata"]["labels"][HOME_LABEL] = json!(self.namespace);
+        }
         object
     }
 
-    /// The role and its binding in each further namespace that has none by then.
+    /// The role and its binding in each further namespace that has none by then, as they are in that of Armadex.
     fn further_credentials(&self, all: &[Manifest]) -> Vec<Manifest> {
-        let bindings = all
-            .iter()
-            .filter(|manifest| manifest.name == CREDENTIALS && manifest.kind.kind == "RoleBinding");
-        let bindings: Vec<&Manifest> = bindings.collect();
-        let is_further = |namespace: &&String| {
-            let has_one = |binding: &&Manifest| binding.namespace.as_ref() == Some(*namespace);
-            !bindings.iter().any(has_one)
+        let credentials = all.iter().filter(|manifest| manifest.name == CREDENTIALS);
+        let credentials: Vec<&Manifest> = credentials.collect();
+        let of = |namespace: &String| {
+            let there = credentials.iter().copied();
+            let namespace = Some(namespace.clone());
+            there.filter(move |manifest| manifest.namespace == namespace)
         };
+        let further = once_each(self.credential_namespaces.iter());
+        let further = further.filter(|namespace| of(namespace).next().is_none());
         let there = |namespace: &String| {
-            let mut object = bindings.first()?.object.clone();
-            object["metadata"]["namespace"] = json!(namespace);
-            object["roleRef"]["kind"] = json!("ClusterRole");
-            Some(Manifest::of(object))
+            let objects = of(&self.namespace).map(|manifest| {
+                let mut object = manifest.object.clone();
+                object["metadata"]["namespace"] = json!(namespace);
+                Manifest::of(object)
+            });
+            objects.collect::<Vec<_>>()
         };
-        let further = once_each(self.credential_namespaces.iter()).filter(is_further);
-        let further: Vec<Manifest> = further.filter_map(there).collect();
-        match further.is_empty() {
-            true => further,
-            false => [self.placed(shipped::credentials()), further].concat(),
-        }
+        further.flat_map(there).collect()
     }
 }
 
-/// All that may have been installed, but for definitions, namespaces and policies: the registration first, since nobody is to be led to a server that is gone, and
-/// what others rest on last.
+/// All that may have been installed, but for definitions, namespaces and policies. Whoever registers itself may do so no more, before the registration goes, since
+/// nobody is to be led to a server that is gone; then the other rights, and what they rest on last. The registration stands at the end again: what was on its way
+/// when the right to it went has come by then.
 pub(crate) fn to_remove(namespace: &str, credential_namespaces: &[String]) -> Vec<Manifest> {
     let names: Vec<String> = shipped::policies().into_iter().map(String::from).collect();
     let wanted = |holders: Holders| Wanted {
@@ -138,23 +188,30 @@ pub(crate) fn to_remove(namespace: &str, credential_namespaces: &[String]) -> Ve
         holders,
         policies: Vec::new(),
         rights: names.clone(),
+        only: vec![Share::Rights],
     };
     let (one, apart) = (wanted(Holders::One), wanted(Holders::Apart));
-    let mut all = one.placed(shipped::registration());
-    all.retain(|manifest| manifest.sort == Sort::Registration);
-    all.reverse();
-    let mut seen = BTreeSet::new();
+    let mut registration = one.placed(shipped::registration());
+    registration.retain(|manifest| manifest.sort == Sort::Registration);
+    registration.reverse();
     let mut rights = one.placed(shipped::credentials());
     rights.extend([one, apart].iter().flat_map(Wanted::manifests));
-    let rights = rights.into_iter().rev().filter(|manifest| {
-        let place = (manifest.to_string(), manifest.namespace.clone());
-        manifest.sort == Sort::Right && seen.insert(place)
-    });
+    rights.retain(|manifest| manifest.sort == Sort::Right);
+    rights.reverse();
     let (accounts, rights): (Vec<_>, Vec<_>) =
-        rights.partition(|manifest| manifest.kind.kind == "ServiceAccount");
-    all.extend(rights);
-    all.extend(accounts);
-    all
+        once(rights).partition(|manifest| manifest.kind.kind == "ServiceAccount");
+    let (registering, rights): (Vec<_>, Vec<_>) = rights
+        .into_iter()
+        .partition(|manifest| manifest.name == REGISTRATION);
+    let again = registration.clone();
+    [registering, registration, rights, accounts, again].concat()
+}
+
+/// Each place once.
+fn once(manifests: Vec<Manifest>) -> impl Iterator<Item = Manifest> {
+    let mut seen = BTreeSet::new();
+    let manifests = manifests.into_iter();
+    manifests.filter(move |manifest| seen.insert(manifest.address()))
 }
 
 /// The definitions alone.
@@ -176,23 +233,53 @@ fn once_each<'a>(names: impl Iterator<Item = &'a String>) -> impl Iterator<Item 
     names.filter(move |name| seen.insert(*name))
 }
 
+fn sort(object: &Value) -> Sort {
+    let is_ours = object.pointer("/metadata/labels").is_some();
+    match object["kind"].as_str().unwrap_or_default() {
+        "CustomResourceDefinition" => Sort::Definition,
+        // That of Armadex has a label that says so to Karmada.
+        "Namespace" if is_ours => Sort::Home,
+        "Namespace" => Sort::Elsewhere,
+        "ClusterImportPolicy" => Sort::Policy,
+        "Service" | "APIService" => Sort::Registration,
+        _ => Sort::Right,
+    }
+}
+
+impl Sort {
+    const fn share(self) -> Share {
+        match self {
+            Self::Definition => Share::Crds,
+            Self::Policy => Share::Policies,
+            Self::Home | Self::Elsewhere | Self::Right | Self::Registration => Share::Rights,
+        }
+    }
+}
+
 impl Manifest {
+    /// A right that is there.
+    pub(super) fn right(kind: ApiResource, namespace: Option<String>, name: String) -> Self {
+        Self {
+            sort: Sort::Right,
+            kind,
+            namespace,
+            name,
+            object: Value::Null,
+        }
+    }
+
+    /// What no two objects have in common.
+    pub(crate) fn address(&self) -> (String, Option<String>) {
+        (self.to_string(), self.namespace.clone())
+    }
+
     fn of(object: Value) -> Self {
         let text = |path: &str| object.pointer(path).and_then(Value::as_str);
         let kind = text("/kind").unwrap_or_default();
         let version = text("/apiVersion").unwrap_or_default();
         let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
-        let is_ours = object.pointer("/metadata/labels").is_some();
         Self {
-            sort: match kind {
-                "CustomResourceDefinition" => Sort::Definition,
-                // That of Armadex has a label that says so to Karmada.
-                "Namespace" if is_ours => Sort::Home,
-                "Namespace" => Sort::Elsewhere,
-                "ClusterImportPolicy" => Sort::Policy,
-                "Service" | "APIService" => Sort::Registration,
-                _ => Sort::Right,
-            },
+            sort: sort(&object),
             kind: ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind)),
             namespace: text("/metadata/namespace").map(str::to_owned),
             name: text("/metadata/name").unwrap_or_default().to_owned(),
@@ -237,6 +324,7 @@ mod tests {
             holders: Holders::One,
             policies: vec!["karmada".to_owned()],
             rights: Vec::new(),
+            only: Vec::new(),
         }
     }
 
@@ -376,22 +464,27 @@ mod tests {
         // A role and its binding, of Armadex and of Karmada.
         assert_eq!(all.len(), 4);
         assert_eq!(further(&[HOME, "karmada-cluster"]), all);
-        all.push("clusterrole.rbac.authorization.k8s.io/armadex-credentials".to_owned());
+        all.push("team-a: role.rbac.authorization.k8s.io/armadex-credentials".to_owned());
         all.push("team-a: rolebinding.rbac.authorization.k8s.io/armadex-credentials".to_owned());
         assert_eq!(further(&["team-a", HOME, "team-a"]), all);
     }
 
+    /// The registration goes early, and is looked at again: whoever makes it may not have seen yet that it may not.
     #[test]
-    fn the_registration_goes_first_and_the_accounts_last() {
+    fn the_right_to_register_goes_before_the_registration_and_the_accounts_go_last() {
         let all = to_remove("fleet", &["team-a".to_owned()]);
-        let told = told(&all);
-        assert_eq!(
-            told[..2],
-            [
-                "apiservice.apiregistration.k8s.io/v1beta1.clusterpedia.io",
-                "fleet: service/armadex-apiserver"
-            ]
+        let mut told = told(&all);
+        let registration = [
+            "apiservice.apiregistration.k8s.io/v1beta1.clusterpedia.io",
+            "fleet: service/armadex-apiserver",
+        ];
+        assert!(
+            told[..4]
+                .iter()
+                .all(|told| told.ends_with("/armadex-registration"))
         );
+        assert_eq!(told[4..6], registration);
+        assert_eq!(told.split_off(told.len() - 2), registration);
         let accounts: Vec<&String> = told.iter().rev().take(4).collect();
         let is_account = |told: &&String| told.starts_with("fleet: serviceaccount/armadex");
         assert!(accounts.iter().all(is_account), "{accounts:?}");

@@ -49,7 +49,7 @@ fn host() -> Host {
 /// One that says of each definition that comes that it is served, or why it is not.
 fn serving_host(established: &'static str) -> Host {
     let host = host();
-    for definition in definitions() {
+    for definition in Wanted::definitions().manifests() {
         let (path, host) = (format!("{DEFINITIONS}/{}", definition.name), host.clone());
         tokio::spawn(async move {
             host.until(|host| host.get(&path).is_some()).await;
@@ -67,13 +67,18 @@ fn serving_host(established: &'static str) -> Host {
 async fn install(host: &Host, words: &[&str]) -> (Result<(), String>, Vec<String>) {
     let flags = flags(words).expect("they are understood");
     let installer = Installer {
-        client: host.client(),
-        edited: flags.edited_policies,
-        dry_run: flags.dry_run,
+        applier: Applier {
+            client: host.client(),
+            edited: flags.edited_policies,
+            keeps_holders: flags.keep_holders,
+            dry_run: flags.dry_run,
+        },
+        server: "https://fleet.example".to_owned(),
+        takes_over: flags.take_over,
         limit: LIMIT,
     };
     let mut printed = Vec::new();
-    let done = installer.run(&manifests(&flags), &mut printed).await;
+    let done = installer.run(&wanted(&flags), &mut printed).await;
     let printed = String::from_utf8(printed).expect("text");
     let lines = printed.lines().map(str::to_owned).collect();
     (done.map_err(|error| format!("{error:#}")), lines)
@@ -147,7 +152,7 @@ async fn apply_as(host: &Host, manager: &str, manifest: &manifests::Manifest, ob
 #[tokio::test(start_paused = true)]
 async fn what_is_taken_over_is_told_with_whose_it_was() {
     let host = serving_host("True");
-    let definition = &definitions()[0];
+    let definition = &Wanted::definitions().manifests()[0];
     let clusterpedias = json!({"spec": {"versions": [{"name": "v1alpha2", "served": true}]}});
     apply_as(&host, "clusterpedia-helm", definition, &clusterpedias).await;
     let log = Log::warnings_of("armadex");
@@ -245,7 +250,7 @@ async fn a_right_that_is_missing_stops_nothing_else() {
         told.iter().all(|line| line.contains(forbidden)),
         "{told:#?}"
     );
-    let all = manifests(&flags(&["--policies", "karmada"]).expect("understood"));
+    let all = wanted(&flags(&["--policies", "karmada"]).expect("understood")).manifests();
     let roles = all
         .iter()
         .filter(|manifest| manifest.kind.kind == "ClusterRole");
@@ -289,6 +294,185 @@ async fn a_definition_that_is_not_served_is_told_with_the_reason() {
     assert!(lines.len() > 20, "the rest is installed");
 }
 
+const BINDING: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/armadex-synchro";
+
+fn credentials_in(namespace: &str) -> String {
+    format!(
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings/armadex-credentials"
+    )
+}
+
+fn holders(host: &Host, binding: &str) -> Vec<String> {
+    let binding = host.get(binding).expect("it is there");
+    let subjects = binding["subjects"].as_array().into_iter().flatten();
+    let told = subjects.map(|subject| holders::Told(subject).to_string());
+    told.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_armadex_elsewhere_keeps_its_rights_unless_they_are_taken() {
+    let host = serving_host("True");
+    let (done, _) = install(&host, &["--namespace", "fleet-a"]).await;
+    assert_eq!(done, Ok(()));
+    let before = host.get(BINDING);
+    let (done, lines) = install(&host, &["--namespace", "fleet-b"]).await;
+    let error = done.expect_err("it is the other's");
+    assert!(
+        error.contains("is of the Armadex in fleet-a") && error.contains("--take-over"),
+        "{error}"
+    );
+    assert_eq!((lines, host.get(BINDING)), (Vec::new(), before));
+
+    let log = Log::warnings_of("armadex");
+    let (done, _) = install(&host, &["--namespace", "fleet-b", "--take-over"]).await;
+    assert_eq!(done, Ok(()));
+    assert_eq!(holders(&host, BINDING), ["serviceaccount:fleet-b/armadex"]);
+    let told = log.told();
+    assert!(
+        told.iter()
+            .any(|line| line.contains("taken from the Armadex in fleet-a")),
+        "{told:#?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_asked_for_any_more_is_withdrawn() {
+    let host = serving_host("True");
+    let with = [
+        "--credential-namespaces",
+        "team-a,team-b",
+        "--rights",
+        "rancher",
+    ];
+    let (done, _) = install(&host, &with).await;
+    assert_eq!(done, Ok(()));
+    let log = Log::warnings_of("armadex");
+    let (done, lines) = install(&host, &["--credential-namespaces", "team-b", "--dry-run"]).await;
+    assert_eq!(done, Ok(()));
+    let withdrawn = [
+        "rolebinding.rbac.authorization.k8s.io/armadex-credentials deleted in fleet-default",
+        "rolebinding.rbac.authorization.k8s.io/armadex-credentials deleted in team-a",
+        "clusterrolebinding.rbac.authorization.k8s.io/armadex-rancher deleted",
+        "role.rbac.authorization.k8s.io/armadex-credentials deleted in fleet-default",
+        "role.rbac.authorization.k8s.io/armadex-credentials deleted in team-a",
+        "clusterrole.rbac.authorization.k8s.io/armadex-rancher deleted",
+    ];
+    let dry = withdrawn.map(|line| format!("{line} (dry run)"));
+    let told = lines.iter().filter(|line| line.contains(" deleted"));
+    assert_eq!(Vec::from_iter(told), Vec::from_iter(&dry));
+    assert!(host.get(&credentials_in("team-a")).is_some());
+    let (done, lines) = install(&host, &["--credential-namespaces", "team-b"]).await;
+    assert_eq!(done, Ok(()));
+    assert_eq!(others(&lines, " unchanged"), withdrawn);
+    assert!(host.get(&credentials_in("team-a")).is_none());
+    assert!(host.get(&credentials_in("team-b")).is_some());
+    let told = log.told();
+    assert!(
+        told.iter()
+            .any(|line| line.contains("--credential-namespaces team-a")),
+        "{told:#?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_is_still_there_keeps_its_rights_with_whoever_has_them_now() {
+    let host = serving_host("True");
+    let (done, _) = install(&host, &["--policies", "karmada"]).await;
+    assert_eq!(done, Ok(()));
+    let log = Log::warnings_of("armadex");
+    let (done, lines) = install(&host, &["--apart"]).await;
+    assert_eq!(done, Ok(()));
+    assert!(
+        !lines.iter().any(|line| line.contains(" deleted")),
+        "{lines:#?}"
+    );
+    let source = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/armadex-karmada";
+    let controllers = "serviceaccount:clusterpedia-system/armadex-controllers";
+    assert_eq!(holders(&host, source), [controllers]);
+    let told = log.told();
+    let way = "kubectl delete clusterimportpolicy karmada";
+    assert!(told.iter().any(|line| line.contains(way)), "{told:#?}");
+
+    host.remove(POLICY);
+    let (done, _) = install(&host, &["--apart"]).await;
+    assert_eq!(done, Ok(()));
+    assert_eq!(host.get(source), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn before_an_upgrade_whoever_has_the_rights_keeps_them() {
+    let host = serving_host("True");
+    let (done, _) = install(&host, &["--credential-namespaces", "team-a"]).await;
+    assert_eq!(done, Ok(()));
+    let next = ["--subject", "user:next"];
+    let (done, _) = install(&host, &[&next[..], &["--keep-holders"]].concat()).await;
+    assert_eq!(done, Ok(()));
+    let former = "serviceaccount:clusterpedia-system/armadex";
+    assert_eq!(holders(&host, BINDING), ["user:next", former]);
+    assert_eq!(holders(&host, &credentials_in("team-a")), [former]);
+    let (done, _) = install(&host, &next).await;
+    assert_eq!(done, Ok(()));
+    assert_eq!(holders(&host, BINDING), ["user:next"]);
+    assert_eq!(host.get(&credentials_in("team-a")), None);
+}
+
+/// As one of an earlier release, which bound a ClusterRole.
+#[tokio::test(start_paused = true)]
+async fn a_binding_of_another_role_is_made_anew() {
+    let host = serving_host("True");
+    let binding = credentials_in("team-a");
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "armadex-credentials"});
+    let labels = json!({"app.kubernetes.io/managed-by": "armadex"});
+    host.put(
+        &binding,
+        json!({"metadata": {"labels": labels}, "roleRef": role}),
+    );
+    let uid = |host: &Host| host.get(&binding).expect("it is there")["metadata"]["uid"].clone();
+    let before = uid(&host);
+    let (done, _) = install(&host, &["--credential-namespaces", "team-a"]).await;
+    assert_eq!(done, Ok(()));
+    assert_ne!(uid(&host), before);
+    assert_eq!(
+        host.get(&binding).expect("it is there")["roleRef"]["kind"],
+        "Role"
+    );
+}
+
+/// Its fields are still said to be theirs.
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_somebody_changed_and_changed_back_follows_the_releases() {
+    let host = serving_host("True");
+    let mut earlier = manifests::policy("karmada").remove(0).object;
+    earlier["spec"]["template"] = json!("of an earlier release");
+    let spec = earlier["spec"].to_string();
+    earlier["metadata"]["annotations"]["armadex.dev/installed-spec"] = json!(spec);
+    earlier["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "armadex"});
+    apply_as(
+        &host,
+        "kubectl-edit",
+        &manifests::policy("karmada")[0],
+        &earlier,
+    )
+    .await;
+    let (done, _) = install(&host, &["--policies", "karmada"]).await;
+    assert_eq!(done, Ok(()));
+    let there = host.get(POLICY).expect("it is there");
+    assert_eq!(
+        there["spec"],
+        manifests::policy("karmada")[0].object["spec"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_withdrawn_is_told() {
+    let host = serving_host("True");
+    host.forbid("list", "rolebindings");
+    let (done, lines) = install(&host, &[]).await;
+    let error = done.expect_err("it is forbidden");
+    assert!(error.contains("were not withdrawn"), "{error}");
+    assert_eq!(others(&lines, " created"), [""; 0], "the rest is installed");
+}
+
 #[test]
 fn flags_say_what_is_wrong_with_them() {
     for (words, word) in [
@@ -307,6 +491,8 @@ fn flags_say_what_is_wrong_with_them() {
         (&["--subject", "armadex"], "expected user:NAME"),
         (&["--apart", "--subject", "user:a"], "cannot be used with"),
         (&["--only", "roles"], "possible values: crds"),
+        (&["--timeout", "0"], "1..=86400"),
+        (&["--timeout", "18446744073709551615"], "1..=86400"),
     ] {
         let error = flags(words).expect_err("it is refused");
         assert!(error.contains(word), "{words:?}: {error}");
@@ -317,7 +503,9 @@ fn flags_say_what_is_wrong_with_them() {
 fn a_share_is_all_of_its_sort() {
     let count = |words: &[&str]| {
         let words = [words, &["--policies", "karmada"]].concat();
-        manifests(&flags(&words).expect("understood")).len()
+        wanted(&flags(&words).expect("understood"))
+            .manifests()
+            .len()
     };
     let (crds, policies) = (count(&["--only", "crds"]), count(&["--only", "policies"]));
     assert_eq!((crds, policies), (4, 1));

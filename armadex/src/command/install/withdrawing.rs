@@ -1,0 +1,138 @@
+//! The rights of an Armadex that are on a control plane beside those that are wanted: found by the labels that they were installed with, and withdrawn, unless a
+//! policy that is there needs them.
+
+use std::collections::BTreeSet;
+
+use armadex_control_plane::{Objects, Trouble};
+use kube::Client;
+use kube::api::ListParams;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind, ObjectMeta};
+
+use super::decision::{LABELLED_OURS, is_ours};
+use super::homes::HOME_LABEL;
+use super::manifests::{CREDENTIALS, Manifest, Wanted, policy};
+use super::shipped;
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+/// Bindings first: a role that nobody has grants nothing.
+const KINDS: [&str; 4] = ["RoleBinding", "ClusterRoleBinding", "Role", "ClusterRole"];
+/// Rights in one answer.
+const PAGE: u32 = 500;
+/// Answers for one kind. Nobody has members' credentials in so many namespaces.
+const PAGES: usize = 100;
+
+/// A right that is there.
+#[derive(Clone, Debug)]
+pub(crate) struct Standing {
+    pub(crate) manifest: Manifest,
+    pub(super) uid: String,
+}
+
+/// Those of the Armadex of this home, in all namespaces.
+pub(crate) async fn standing(client: &Client, home: &str) -> Result<Vec<Standing>, Trouble> {
+    let mut all = Vec::new();
+    for kind in KINDS {
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(RBAC, "v1", kind));
+        let found = of_kind(client, &kind, home).await?;
+        all.extend(found.into_iter().map(|metadata| Standing {
+            uid: metadata.uid.unwrap_or_default(),
+            manifest: Manifest::right(
+                kind.clone(),
+                metadata.namespace,
+                metadata.name.unwrap_or_default(),
+            ),
+        }));
+    }
+    Ok(all)
+}
+
+async fn of_kind(
+    client: &Client,
+    kind: &ApiResource,
+    home: &str,
+) -> Result<Vec<ObjectMeta>, Trouble> {
+    let objects = Objects::<DynamicObject>::of_kind(client.clone(), kind, None);
+    let selector = format!("{LABELLED_OURS},{HOME_LABEL}={home}");
+    let mut params = ListParams::default().labels(&selector).limit(PAGE);
+    let mut found = Vec::new();
+    for _ in 0..PAGES {
+        let page = objects.list_metadata(&params).await?;
+        // Whoever deletes by labels looks at them.
+        let fits = |metadata: &ObjectMeta| {
+            let labels = metadata.labels.as_ref();
+            let said = labels.and_then(|labels| labels.get(HOME_LABEL));
+            is_ours(metadata) && said.is_some_and(|said| said == home)
+        };
+        let of_page = page.items.into_iter().map(|object| object.metadata);
+        found.extend(of_page.filter(fits));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => break,
+        }
+    }
+    Ok(found)
+}
+
+/// The policies that were not named and are there, as Armadex installed them, with their rights.
+pub(super) async fn unnamed_policies(
+    client: &Client,
+    wanted: &Wanted,
+    standing: &[Standing],
+) -> Result<Vec<&'static str>, Trouble> {
+    let there: BTreeSet<_> = addresses(standing.iter().map(|right| &right.manifest));
+    let is_named = |name: &&str| {
+        let mut named = wanted.policies.iter().chain(&wanted.rights);
+        named.any(|named| named == name)
+    };
+    let unnamed = shipped::policies()
+        .into_iter()
+        .filter(|name| !is_named(name));
+    let mut found = Vec::new();
+    for name in unnamed {
+        let rights = wanted.rights_of(name);
+        if addresses(&rights).is_disjoint(&there) {
+            continue;
+        }
+        for policy in policy(name) {
+            let objects = Objects::<DynamicObject>::of_kind(client.clone(), &policy.kind, None);
+            let policy = objects.get_metadata_opt(&policy.name).await?;
+            if policy.is_some_and(|policy| is_ours(&policy.metadata)) {
+                found.push(name);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn addresses<'a>(
+    manifests: impl IntoIterator<Item = &'a Manifest>,
+) -> BTreeSet<(String, Option<String>)> {
+    manifests.into_iter().map(Manifest::address).collect()
+}
+
+/// Those that are there and not wanted.
+pub(super) fn unwanted(mut standing: Vec<Standing>, wanted: &[Manifest]) -> Vec<Standing> {
+    let wanted = addresses(wanted);
+    standing.retain(|right| !wanted.contains(&right.manifest.address()));
+    standing
+}
+
+/// What somebody may miss when a right is gone.
+pub(super) fn missed(right: &Manifest) -> Option<String> {
+    let namespace = right.namespace.as_ref()?;
+    let reads_credentials = right.name == CREDENTIALS && right.kind.kind == "RoleBinding";
+    reads_credentials.then(|| {
+        format!(
+            "Armadex reads Secrets in {namespace} no longer, so members whose credentials lie there are not reached any more; if they are to be, add \
+             --credential-namespaces {namespace}, or the policy that they are of"
+        )
+    })
+}
+
+/// What is said of a policy that was not named.
+pub(super) fn kept(policy: &str) -> String {
+    format!(
+        "the policy {policy} is on the control plane and was not named, so its rights stay: name it in --policies, or take it away, with the clusters \
+         that it brought in, by `kubectl delete clusterimportpolicy {policy}`, and install again"
+    )
+}
