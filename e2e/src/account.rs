@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use anyhow::Result;
+use serde_json::json;
 
 use crate::deploy::{self, NAMESPACE};
 use crate::folder::Folder;
@@ -13,6 +14,8 @@ use crate::pki::write_private;
 
 /// The ServiceAccount of the manifests, which has all roles.
 pub const ACCOUNT: &str = "armadex";
+/// Where accounts of others are.
+const ELSEWHERE: &str = "default";
 /// How the control plane calls the accounts.
 const USERS: &str = "system:serviceaccount:clusterpedia-system:";
 /// A demo may be left running; the control plane goes with it.
@@ -97,9 +100,39 @@ pub async fn use_apart(host: &Kubectl, folder: &Folder) -> Result<()> {
     Ok(())
 }
 
-/// A token of `account`, in a file beside the kubeconfig that names it.
+/// Makes an account that is no part of Armadex, with these rules, and writes a kubeconfig with a token of it.
+pub async fn use_stranger(
+    host: &Kubectl,
+    folder: &Folder,
+    account: &str,
+    rules: &serde_json::Value,
+) -> Result<()> {
+    let rbac = "rbac.authorization.k8s.io";
+    let name = json!({"name": account});
+    let subject = json!({"kind": "ServiceAccount", "name": account, "namespace": ELSEWHERE});
+    for object in [
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account, "namespace": ELSEWHERE}}),
+        json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRole", "metadata": name, "rules": rules}),
+        json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRoleBinding", "metadata": name, "subjects": [subject],
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": account}}),
+    ] {
+        host.apply(&object.to_string()).await?;
+    }
+    write_kubeconfig_in(host, folder, ELSEWHERE, account).await
+}
+
 async fn write_kubeconfig(host: &Kubectl, folder: &Folder, account: &str) -> Result<()> {
-    let token = ["create", "token", account, "--namespace", NAMESPACE, LENGTH];
+    write_kubeconfig_in(host, folder, NAMESPACE, account).await
+}
+
+/// A token of `account`, in a file beside the kubeconfig that names it.
+async fn write_kubeconfig_in(
+    host: &Kubectl,
+    folder: &Folder,
+    namespace: &str,
+    account: &str,
+) -> Result<()> {
+    let token = ["create", "token", account, "--namespace", namespace, LENGTH];
     let token = host.run(&token).await?;
     let path = folder.account_kubeconfig(account);
     let file = format!("{account}.token");

@@ -5,6 +5,7 @@ use std::fmt;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::requests::Asked;
 use crate::{account, deploy};
@@ -54,6 +55,41 @@ impl fmt::Display for Right {
         }
         Ok(())
     }
+}
+
+/// The rules that docs/permissions.md says whoever installs needs, and whoever uninstalls.
+pub fn of_whoever_installs() -> Result<[Value; 2]> {
+    let page = deploy::folder().join("../docs/permissions.md");
+    let page = std::fs::read_to_string(page).context("the page about permissions")?;
+    let section = page.split("\n## Installing\n").nth(1).unwrap_or_default();
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let tables = section
+        .split("| group | resource | verbs | what for |")
+        .skip(1);
+    let rules = tables.map(|table| {
+        let rows = table.lines().skip(2);
+        let rows = rows.take_while(|line| line.starts_with('|'));
+        rows.map(rule).collect::<Result<Vec<_>>>().map(Value::from)
+    });
+    let rules: Vec<Value> = rules.collect::<Result<_>>()?;
+    rules.try_into().ok().context("the page has two tables")
+}
+
+/// The rule that a row tells: group, resources in backticks, verbs.
+fn rule(row: &str) -> Result<Value> {
+    let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
+    let [group, resources, verbs, _] = cells[..] else {
+        anyhow::bail!("not four cells: {row}");
+    };
+    let group = words(group).pop().unwrap_or_default();
+    let verbs: Vec<&str> = verbs.split(',').map(str::trim).collect();
+    Ok(json!({"apiGroups": [group], "resources": words(resources), "verbs": verbs}))
+}
+
+/// The words in backticks of a cell.
+fn words(cell: &str) -> Vec<String> {
+    let words = cell.split('`').skip(1).step_by(2);
+    words.map(str::to_owned).collect()
 }
 
 #[derive(Deserialize)]
@@ -122,8 +158,6 @@ impl Rule {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::armadex;
 
@@ -180,12 +214,6 @@ mod tests {
         for right in manifests().iter().flat_map(|some| parse(some).unwrap()) {
             assert!(!right.to_string().contains('*'), "{right}");
         }
-    }
-
-    /// The words in backticks of a cell.
-    fn words(cell: &str) -> Vec<String> {
-        let words = cell.split('`').skip(1).step_by(2);
-        words.map(str::to_owned).collect()
     }
 
     /// The rights that a row of the table of docs/permissions.md tells.
@@ -246,7 +274,7 @@ mod tests {
             let before = unbound.len();
             for role in &roles {
                 let metadata = &role["metadata"];
-                let is_its = |bound: &&&serde_json::Value| {
+                let is_its = |bound: &&&Value| {
                     let bound = &bound["metadata"];
                     bound["name"] == metadata["name"] && bound["namespace"] == metadata["namespace"]
                 };

@@ -2,7 +2,7 @@
 //! what is installed is what all other tests here show.
 
 use anyhow::{Context, Result, ensure};
-use armadex_e2e::{Harness, Options, account, armadex, deploy};
+use armadex_e2e::{Harness, Options, account, armadex, deploy, rights};
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "fleet";
@@ -19,6 +19,9 @@ async fn what_is_installed_is_what_is_needed_and_goes_again() -> Result<()> {
     a_changed_policy_stays_as_it_is(&fleet).await?;
     who_may_not_install_is_told_so(&fleet).await?;
     what_was_installed_goes_and_the_rest_stays(&fleet).await?;
+    a_namespace_that_is_missing_is_waited_for(&fleet).await?;
+    a_binding_of_another_role_is_made_anew(&fleet).await?;
+    whoever_has_the_rights_of_the_page_can_do_it(&fleet).await?;
     fleet.finish().await;
     Ok(())
 }
@@ -191,9 +194,16 @@ async fn a_changed_policy_stays_as_it_is(fleet: &Harness) -> Result<()> {
         .map(drop)
 }
 
-/// The account of Armadex, for one.
+/// The account of Armadex, for one: of another one, which takes the place of the first.
 async fn who_may_not_install_is_told_so(fleet: &Harness) -> Result<()> {
-    run(fleet, &["install", "--only", "rights"]).await?;
+    let beside = ["install", "--only", "rights"];
+    let said = refused(run(fleet, &beside)).await?;
+    let other = format!("is of the Armadex in {NAMESPACE}");
+    ensure!(
+        said.contains(&other) && said.contains("--take-over"),
+        "{said}"
+    );
+    run(fleet, &[&beside[..], &["--take-over"]].concat()).await?;
     account::use_one(&fleet.kubectl("host"), fleet.folder()).await?;
     let kubeconfig = fleet.folder().account_kubeconfig(account::ACCOUNT);
     let kubeconfig = kubeconfig.display().to_string();
@@ -210,6 +220,76 @@ async fn who_may_not_install_is_told_so(fleet: &Harness) -> Result<()> {
         ensure!(said.contains(words), "{words:?} is not in {said}");
     }
     Ok(())
+}
+
+/// Rancher makes it.
+async fn a_namespace_that_is_missing_is_waited_for(fleet: &Harness) -> Result<()> {
+    const NAME: &str = "fleet-default";
+    let rancher = ["install", "--rights", "rancher", "--only", "rights"];
+    let binding =
+        format!("rolebinding.rbac.authorization.k8s.io/armadex-credentials created in {NAME}");
+    let lines = run(fleet, &rancher).await?;
+    ensure!(!lines.contains(&binding), "{lines:#?}");
+    fleet
+        .kubectl("host")
+        .run(&["create", "namespace", NAME])
+        .await?;
+    let lines = run(fleet, &rancher).await?;
+    ensure!(lines.contains(&binding), "{lines:#?}");
+    Ok(())
+}
+
+/// No API server changes the role of a binding.
+async fn a_binding_of_another_role_is_made_anew(fleet: &Harness) -> Result<()> {
+    let host = fleet.kubectl("host");
+    let place = ["--namespace", "fleet-default"];
+    let binding = ["rolebinding", "armadex-credentials"];
+    let of = |words: &[&str]| [words, &binding, &place].concat().join(" ");
+    let run_words = |words: String| {
+        let host = host.clone();
+        async move { host.run(&words.split(' ').collect::<Vec<_>>()).await }
+    };
+    run_words(of(&["delete"])).await?;
+    let create = format!("{} --clusterrole view --user somebody", of(&["create"]));
+    run_words(create).await?;
+    let lines = run(
+        fleet,
+        &["install", "--rights", "rancher", "--only", "rights"],
+    )
+    .await?;
+    let configured =
+        "rolebinding.rbac.authorization.k8s.io/armadex-credentials configured in fleet-default";
+    ensure!(lines.iter().any(|line| line == configured), "{lines:#?}");
+    let role = run_words(of(&["get", "--output", "jsonpath={.roleRef.kind}"])).await?;
+    ensure!(role == "Role", "{role}");
+    all_are(&run(fleet, &["uninstall"]).await?, "deleted")
+}
+
+/// The tables of docs/permissions.md, and nothing beside them.
+async fn whoever_has_the_rights_of_the_page_can_do_it(fleet: &Harness) -> Result<()> {
+    let host = fleet.kubectl("host");
+    let [installs, removes] = rights::of_whoever_installs()?;
+    account::use_stranger(&host, fleet.folder(), "installer", &installs).await?;
+    account::use_stranger(&host, fleet.folder(), "remover", &removes).await?;
+    let run_as = async |account: &str, arguments: &[&str]| {
+        let kubeconfig = fleet.folder().account_kubeconfig(account);
+        let kubeconfig = kubeconfig.display().to_string();
+        let printed = armadex::run(&[arguments, &["--kubeconfig", &kubeconfig]].concat()).await?;
+        anyhow::Ok(printed.lines().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let install = ["install", "--apart", "--policies", "karmada"];
+    let with = [&install[..], &["--credential-namespaces", "fleet-default"]].concat();
+    for again in [&["--dry-run"][..], &[], &["--keep-holders"]] {
+        run_as("installer", &[&with[..], again].concat()).await?;
+    }
+    all_are(&run_as("installer", &with).await?, "unchanged")?;
+    let lines = run_as("installer", &install).await?;
+    let withdrawn =
+        "rolebinding.rbac.authorization.k8s.io/armadex-credentials deleted in fleet-default";
+    ensure!(lines.iter().any(|line| line == withdrawn), "{lines:#?}");
+    all_are(&run_as("remover", &["uninstall"]).await?, "deleted")?;
+    let lines = run_as("remover", &["uninstall", "--policies", "karmada"]).await?;
+    all_are(&lines, "deleted")
 }
 
 async fn what_was_installed_goes_and_the_rest_stays(fleet: &Harness) -> Result<()> {
