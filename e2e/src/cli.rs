@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use armadex_e2e::progress::result;
-use armadex_e2e::tools::helm;
+use armadex_e2e::tools::{helm, promtool};
 use armadex_e2e::{Folder, Harness, Tools, install_crypto};
 use clap::{Parser, Subcommand};
 
@@ -96,6 +96,7 @@ fn tools() -> Result<()> {
         tools.kube_controller_manager,
         tools.kubectl,
         helm()?,
+        promtool()?,
     ] {
         result(path.display());
     }

@@ -46,6 +46,11 @@ pub fn helm() -> Result<PathBuf> {
     Ok(directory(&Module::helm())?.join("helm"))
 }
 
+/// promtool, likewise.
+pub fn promtool() -> Result<PathBuf> {
+    Ok(directory(&Module::prometheus())?.join("promtool"))
+}
+
 /// The programs called `names`, if one of the places holds them all.
 #[must_use]
 pub fn find_together(names: &[&str]) -> Option<PathBuf> {

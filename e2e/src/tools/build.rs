@@ -114,7 +114,10 @@ fn go(module: &Module) -> Command {
         .current_dir(module.folder())
         .env("CGO_ENABLED", "0")
         .env("GOWORK", "off")
-        .env("GOFLAGS", "-mod=readonly -buildvcs=false")
+        .env(
+            "GOFLAGS",
+            format!("-mod=readonly -buildvcs=false -tags={}", module.tags),
+        )
         .stdin(Stdio::null());
     command
 }
@@ -148,7 +151,12 @@ mod tests {
 
     #[test]
     fn programs_are_named_as_go_names_them() {
-        for module in [Module::etcd(), Module::kubernetes(), Module::helm()] {
+        for module in [
+            Module::etcd(),
+            Module::kubernetes(),
+            Module::helm(),
+            Module::prometheus(),
+        ] {
             for package in packages(&module) {
                 let last = package.rsplit('/').find(|part| !is_major(part)).unwrap();
                 assert!(!last.is_empty(), "{package}");

@@ -25,6 +25,8 @@ pub(super) struct Module {
     pub(super) oldest: Version,
     /// All its programs.
     pub(super) programs: &'static [Program],
+    /// Build tags, which leave out what is not needed.
+    pub(super) tags: &'static str,
     /// What the version is told to.
     stamp: Stamp,
 }
@@ -70,7 +72,32 @@ const HELM: [Program; 1] = [Program {
     version: &["version", "--template", "{{.Version}}"],
 }];
 
+const PROMETHEUS: [Program; 1] = [Program {
+    name: "promtool",
+    package: "github.com/prometheus/prometheus/cmd/promtool",
+    version: &["--version"],
+}];
+
 impl Module {
+    /// promtool. Its module has Prometheus' number without a major version: 0.313 is 3.13. All of the last years have what the alerts need.
+    pub(super) fn prometheus() -> Self {
+        Self {
+            name: "prometheus",
+            version: pinned(
+                include_str!("../../tools/prometheus/go.mod"),
+                "github.com/prometheus/prometheus",
+            ),
+            oldest: Version {
+                major: 0,
+                minor: 300,
+                patch: 0,
+            },
+            programs: &PROMETHEUS,
+            tags: "remove_all_sd",
+            stamp: Stamp::Variable("github.com/prometheus/common/version.Version"),
+        }
+    }
+
     /// helm. 3.14 is the first that the chart is said to work with.
     pub(super) fn helm() -> Self {
         Self {
@@ -82,6 +109,7 @@ impl Module {
                 patch: 0,
             },
             programs: &HELM,
+            tags: "",
             stamp: Stamp::Variable("helm.sh/helm/v4/internal/version.version"),
         }
     }
@@ -100,6 +128,7 @@ impl Module {
                 patch: 0,
             },
             programs: &ETCD,
+            tags: "",
             stamp: Stamp::None,
         }
     }
@@ -118,6 +147,7 @@ impl Module {
                 patch: 0,
             },
             programs: &KUBERNETES,
+            tags: "",
             stamp: Stamp::Kubernetes(&[
                 "k8s.io/component-base/version",
                 "k8s.io/client-go/pkg/version",
@@ -224,6 +254,10 @@ mod tests {
                 "k8s.io/client-go/pkg/version.gitVersion",
             ),
             (Module::helm(), "helm.sh/helm/v4/internal/version.version"),
+            (
+                Module::prometheus(),
+                "github.com/prometheus/common/version.Version",
+            ),
         ] {
             assert!(module.version >= module.oldest);
             let flags = module.linker_flags();
