@@ -136,7 +136,7 @@ mod tests {
     }
 
     /// Each number of a cluster by the name that operators know it by, in the order of the names.
-    fn named(cluster: &ClusterMetrics) -> [(&'static str, &Counter); 23] {
+    fn named(cluster: &ClusterMetrics) -> [(&'static str, &Counter); 24] {
         let ClusterMetrics {
             received_bytes,
             received_objects,
@@ -152,6 +152,7 @@ mod tests {
             store_retries,
             healthy,
             streams,
+            failing_streams,
             waiting_types,
             waiting_discoveries,
             proved,
@@ -160,15 +161,15 @@ mod tests {
             audit_bytes,
             differences,
             mended,
-            proved_at,
+            unproved_since,
         } = cluster;
         [
             ("audit_differences_total", differences),
             ("audit_mended_total", mended),
             ("audit_objects_total", audited_objects),
-            ("audit_proved_timestamp_seconds", proved_at),
             ("audit_proved_total", proved),
             ("audit_received_bytes_total", audit_bytes),
+            ("audit_unproved_since_timestamp_seconds", unproved_since),
             ("audit_unproved_total", unproved),
             ("cluster_up", healthy),
             ("member_failures_total", failures),
@@ -180,6 +181,7 @@ mod tests {
             ("sync_batches_total", batches),
             ("sync_changed_total", changed),
             ("sync_deleted_total", deleted),
+            ("sync_failing_streams", failing_streams),
             ("sync_skipped_total", skipped),
             ("sync_store_retries_total", store_retries),
             ("sync_streams", streams),

@@ -91,6 +91,11 @@ const GAUGES: &[(&str, &str, Read)] = &[
     ),
     ("sync_streams", "Streams that run", |m| &m.streams),
     (
+        "sync_failing_streams",
+        "Streams whose list or watch fails, or is held up, as status.syncResources says",
+        |m| &m.failing_streams,
+    ),
+    (
         "sync_waiting_types",
         "Types that are new and wait, for there were many of them of late",
         |m| &m.waiting_types,
@@ -101,9 +106,9 @@ const GAUGES: &[(&str, &str, Read)] = &[
         |m| &m.waiting_discoveries,
     ),
     (
-        "audit_proved_timestamp_seconds",
-        "When all resources were what the member has last; 0: not since the process began",
-        |m| &m.proved_at,
+        "audit_unproved_since_timestamp_seconds",
+        "When all resources were what the member has last, or, if they never were, when the PediaCluster was made; 0: no audit is owed",
+        |m| &m.unproved_since,
     ),
 ];
 

@@ -260,6 +260,7 @@ impl Session {
                             return Pause::Unhealthy;
                         },
                     }
+                    streams.count();
                     probe.as_mut().reset(Instant::now() + jittered(PROBE_PERIOD, rand::random()));
                 }
                 answer = rediscovery.answer() => {

@@ -11,3 +11,4 @@ pub(crate) mod pace;
 pub(crate) mod report;
 pub(crate) mod status;
 pub(crate) mod store;
+pub(crate) mod unproved;

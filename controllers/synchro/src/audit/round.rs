@@ -305,8 +305,7 @@ impl<'a> Round<'a> {
         // Where nothing is asked for there is nothing to compare.
         let is_all = outcome.proved > 0 || missing.is_empty();
         if is_whole && outcome.unproved == 0 && is_all {
-            let seconds = u64::try_from(now.as_second()).unwrap_or_default();
-            cluster.metrics.proved_at.set(seconds);
+            cluster.metrics.unproved_since.set_time(now);
         }
         outcome
     }

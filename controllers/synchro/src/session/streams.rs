@@ -238,7 +238,7 @@ impl Streams {
     pub(super) async fn withdraw(&mut self, asked: &[GroupResources]) -> bool {
         self.end_unless(|resource, _| plan::is_wanted(asked, resource))
             .await;
-        self.metrics.streams.set(self.running.len() as u64);
+        self.count();
         // Streams that are paused are shown as well.
         let mut shown = self.board.streams();
         shown.retain(|(resource, _)| plan::is_wanted(asked, resource));
@@ -259,7 +259,7 @@ impl Streams {
         for (_, stream) in running {
             stream.stop(reason, "").await;
         }
-        self.metrics.streams.set(0);
+        self.count();
         self.metrics.waiting_types.set(0);
         self.connected = None;
     }
@@ -308,8 +308,16 @@ impl Streams {
         })
     }
 
-    fn show(&self) {
+    /// Tells operators how many run, and how many of these fail now.
+    pub(super) fn count(&self) {
+        let running = self.running.values();
+        let failing = running.filter(|running| running.report.fails()).count();
         self.metrics.streams.set(self.running.len() as u64);
+        self.metrics.failing_streams.set(failing as u64);
+    }
+
+    fn show(&self) {
+        self.count();
         let shown = self
             .running
             .iter()

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use armadex_model::ClusterName;
 use armadex_storage::Written;
+use jiff::Timestamp;
 
 /// What is counted over all clusters, and for each for as long as it is looked after here, so their number is bounded.
 #[derive(Debug, Default)]
@@ -52,6 +53,8 @@ pub struct ClusterMetrics {
     pub healthy: Counter,
     /// Streams that run.
     pub streams: Counter,
+    /// Those of them whose list or watch fails, or is held up.
+    pub failing_streams: Counter,
     /// Types that are new and wait, for there were many of them of late.
     pub waiting_types: Counter,
     /// 1 while it waits for its turn to say what it serves.
@@ -68,8 +71,8 @@ pub struct ClusterMetrics {
     pub differences: Counter,
     /// Those that a new list has put right.
     pub mended: Counter,
-    /// When all types were what the member has last, in seconds since 1970; 0: not since the process began.
-    pub proved_at: Counter,
+    /// When all types were what the member has last, in seconds since 1970; where they never were, when the PediaCluster was made. 0: nobody owes a proof.
+    pub unproved_since: Counter,
 }
 
 impl Counter {
@@ -91,6 +94,11 @@ impl Counter {
     /// Sets it.
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// Sets it to a time, in seconds since 1970.
+    pub(crate) fn set_time(&self, time: Timestamp) {
+        self.set(u64::try_from(time.as_second()).unwrap_or_default());
     }
 }
 

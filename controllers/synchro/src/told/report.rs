@@ -110,6 +110,19 @@ impl Report {
         &self.place
     }
 
+    /// Whether its list or its watch fails, or is held up: what is shown is an error.
+    pub(crate) fn fails(&self) -> bool {
+        let state = self.lock();
+        let Progress {
+            status,
+            store_fails,
+            standing,
+            ..
+        } = &state.progress;
+        let stands = listing_or_watching(*status) && standing.is_some();
+        store_fails.is_none() && (stands || *status == ResourceSyncStatus::Error)
+    }
+
     /// What the member has and the stream did not store, on purpose.
     pub(crate) fn left_out(&self) -> BTreeSet<ObjectKey> {
         self.lock().left_out.keys().clone()
@@ -274,6 +287,14 @@ impl Report {
     }
 }
 
+/// Whether a stream with this status goes, as far as it knows.
+const fn listing_or_watching(status: ResourceSyncStatus) -> bool {
+    matches!(
+        status,
+        ResourceSyncStatus::Pending | ResourceSyncStatus::Syncing
+    )
+}
+
 impl Progress {
     /// A failing store counts before everything, what stands before what seems to go well, a skipped object after everything else.
     fn shown(&self) -> Self {
@@ -282,8 +303,8 @@ impl Progress {
             shown.status = ResourceSyncStatus::Stop;
             shown.reason = Some(ResourceSyncReason::StorageException);
             shown.message = words.clone();
-        } else if let (Some(standing), ResourceSyncStatus::Pending | ResourceSyncStatus::Syncing) =
-            (&self.standing, self.status)
+        } else if let Some(standing) = &self.standing
+            && listing_or_watching(self.status)
         {
             shown.status = ResourceSyncStatus::Error;
             shown.reason = Some(ResourceSyncReason::ResourceWatchFailed);
@@ -423,6 +444,31 @@ mod tests {
         (0..100).for_each(|index| report.settled(&key(index)));
         assert_eq!(report.shown().reason, None);
         assert!(!report.leaves_out(), "so that it need not be listed again");
+    }
+
+    #[test]
+    fn a_stream_fails_for_as_long_as_an_error_is_shown() {
+        type Step = (&'static str, fn(&Report));
+        let report = report();
+        let steps: [Step; 9] = [
+            ("it begins", Report::started),
+            ("refused", |report| report.failed("forbidden".into())),
+            ("a list comes in", Report::listing_goes),
+            ("no watch can follow", |report| report.stands("cut".into())),
+            ("it watches all the same", Report::syncing),
+            ("a watch has lasted", Report::works),
+            ("full", |report| report.full("too many".into())),
+            ("the store", |report| report.store_fails("away".into())),
+            ("paused", |report| report.stopped(None, "")),
+        ];
+        let fails = steps.map(|(step, takes)| {
+            takes(&report);
+            let is_error = report.shown().status == ResourceSyncStatus::Error;
+            assert_eq!(report.fails(), is_error, "{step}");
+            is_error
+        });
+        let expected = [false, true, false, true, true, false, true, false, false];
+        assert_eq!(fails, expected);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::session::new_types::NewTypes;
 use crate::told::applied::Applied;
 use crate::told::board::{Board, Facts};
 use crate::told::keeper::{Claims, StatusKeeper};
+use crate::told::unproved::unproved_since;
 
 /// For whoever searches.
 const BROKE_OFF: &str = "its synchro broke off and begins anew";
@@ -51,6 +52,10 @@ impl Standing {
         object: &PediaCluster,
     ) -> Self {
         let status = object.status.clone().unwrap_or_default();
+        if !shared.config.audit_every.is_zero() {
+            let metrics = shared.metrics.of(name);
+            metrics.unproved_since.set_time(unproved_since(object));
+        }
         let board = Arc::new(Board::default());
         board.update(|facts| {
             *facts = Facts {
@@ -94,6 +99,7 @@ impl Standing {
         let metrics = self.shared.metrics.of(&self.name);
         metrics.healthy.set(0);
         metrics.streams.set(0);
+        metrics.failing_streams.set(0);
         metrics.waiting_types.set(0);
         let Some(cluster) = self.board.entry() else {
             return;

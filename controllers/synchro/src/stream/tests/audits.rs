@@ -432,7 +432,7 @@ async fn what_a_watch_loses_after_a_list_is_mended_by_another() {
 #[tokio::test(start_paused = true)]
 async fn what_was_not_compared_is_not_proved() {
     let (stage, act) = on(&["a"]).await;
-    let proved_at = || stage.metrics.proved_at.get();
+    let proved_at = || stage.metrics.unproved_since.get();
     // Its group does not answer, so it is shown and not followed.
     stage.board.show_streams(Vec::new());
     let audit = stage.audit(&act, "unfollowed").await;
