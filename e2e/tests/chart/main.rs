@@ -5,8 +5,10 @@
 
 mod apiserver;
 mod helm;
+mod metrics;
 mod monitoring;
 mod parts;
+mod promtool;
 mod refused;
 mod release;
 mod rights;

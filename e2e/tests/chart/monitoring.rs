@@ -1,56 +1,47 @@
-//! What is watched is there: names of metrics, and a page for each alert.
+//! What is rendered for whoever watches a release: alerts that lead to their page, of this release, and a dashboard.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-
-use anyhow::Result;
+use anyhow::{Context, Result};
 use armadex_e2e::chart;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::helm::{self, Helm};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// The words of a text that name a metric.
-fn metrics(text: &str) -> BTreeSet<String> {
-    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-    let words = words.filter(|word| word.starts_with("armadex_"));
-    words.map(str::to_owned).collect()
-}
-
-/// Whether the program has a metric of this name: its sources name it without the prefix, and counters without the ending.
-fn is_there(sources: &str, metric: &str) -> bool {
-    let name = metric.trim_start_matches("armadex_");
-    let names = ["_total", "_info"].map(|end| name.trim_end_matches(end));
-    names
+/// The groups of the PrometheusRule, if one is made.
+pub(crate) fn groups(made: &[Value]) -> Option<Value> {
+    let rule = made
         .iter()
-        .any(|name| sources.contains(&format!("\"{name}\"")))
+        .find(|object| object["kind"] == "PrometheusRule")?;
+    Some(rule["spec"]["groups"].clone())
 }
 
-fn sources() -> String {
-    let folder = root().join("armadex/src/metrics");
-    let files = std::fs::read_dir(folder).unwrap();
-    let files = files.map(|entry| entry.unwrap().path());
-    let files = files.chain([root().join("armadex/src/metrics.rs")]);
-    files
-        .map(|path| std::fs::read_to_string(path).unwrap())
-        .collect()
+/// The groups of a release with all parts and all alerts.
+pub(crate) fn all_groups() -> Result<Value> {
+    let all = ["--set-json", "metrics.prometheusRule.disabled=[]"];
+    let made = Helm::ensure()?.render(&helm::values_named("parts"), &all)?;
+    groups(&made).context("there are alerts")
 }
 
-#[test]
-fn alerts_and_the_dashboard_ask_for_metrics_that_there_are() {
-    let sources = sources();
-    for file in ["files/alerts.yaml", "files/dashboard.json"] {
-        let text = std::fs::read_to_string(chart::folder().join(file)).unwrap();
-        let named = metrics(&text);
-        assert!(named.len() > 10, "{file}: {named:?}");
-        for metric in named {
-            assert!(is_there(&sources, &metric), "{file}: there is no {metric}");
-        }
-    }
-    assert!(!is_there(&sources, "armadex_store_redable"));
+pub(crate) fn rules(groups: &Value) -> Vec<Value> {
+    let groups = groups.as_array().into_iter().flatten();
+    let rules = groups.flat_map(|group| group["rules"].as_array().unwrap().clone());
+    rules.collect()
+}
+
+/// What the panels of the dashboard ask for, of a release and of all clusters.
+pub(crate) fn dashboard() -> Vec<String> {
+    let text = std::fs::read_to_string(chart::folder().join("files/dashboard.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    let asked = targets.map(|target| target["expr"].as_str().unwrap().to_owned());
+    asked.collect()
+}
+
+/// The headings of the page about alerts.
+fn headings() -> Vec<String> {
+    let page = std::fs::read_to_string(chart::folder().join("../../docs/alerts.md")).unwrap();
+    let headings = page.lines().filter_map(|line| line.strip_prefix("## "));
+    headings.map(str::to_owned).collect()
 }
 
 #[test]
@@ -60,35 +51,114 @@ fn each_alert_has_its_page_and_each_page_its_alert() {
     let alerts = alerts
         .iter()
         .map(|alert| alert["alert"].as_str().unwrap().to_owned());
-    let page = std::fs::read_to_string(root().join("docs/alerts.md")).unwrap();
-    let headings = page.lines().filter_map(|line| line.strip_prefix("## "));
-    let headings: Vec<String> = headings.map(str::to_owned).collect();
-    assert_eq!(alerts.collect::<Vec<_>>(), headings);
+    assert_eq!(alerts.collect::<Vec<_>>(), headings());
 }
 
 #[test]
-fn alerts_are_of_this_release_and_lead_to_their_page() -> Result<()> {
+fn alerts_are_of_this_release_and_say_what_is_wrong_how_bad_it_is_and_what_to_do() -> Result<()> {
     let made = Helm::ensure()?.render(&helm::values_named("parts"), &[])?;
-    let rule = made
+    let anchors: Vec<String> = headings()
         .iter()
-        .find(|object| object["kind"] == "PrometheusRule");
-    let rules = rule.unwrap()["spec"]["groups"][0]["rules"]
-        .as_array()
-        .unwrap();
-    assert!(rules.len() > 10);
+        .map(|heading| heading.to_lowercase())
+        .collect();
+    let rules = rules(&groups(&made).unwrap());
+    assert!(rules.len() > 20);
     for rule in rules {
-        let text = rule["expr"].as_str().unwrap();
         let name = rule["alert"].as_str().unwrap();
-        assert!(!text.contains("SELECTOR"), "{text}");
+        let text = rule["expr"].as_str().unwrap();
         let of_release = format!("namespace=\"{}\", job=\"fleet-metrics\"", helm::NAMESPACE);
-        assert!(text.contains(&of_release), "{text}");
-        let page = rule["annotations"]["runbook_url"].as_str().unwrap();
-        assert!(
-            page.ends_with(&format!("alerts.md#{}", name.to_lowercase())),
-            "{page}"
+        assert_eq!(
+            text.matches("armadex_").count(),
+            text.matches(&of_release).count(),
+            "{text}"
         );
+        let severity = rule["labels"]["severity"].as_str().unwrap();
+        assert!(
+            ["critical", "warning", "info"].contains(&severity),
+            "{name}"
+        );
+        assert!(rule["for"].is_string(), "{name}");
+        for said in ["summary", "description"] {
+            let words = rule["annotations"][said].as_str().unwrap();
+            assert!(
+                !words.is_empty() && !words.contains("PART"),
+                "{name}: {words}"
+            );
+        }
+        let page = rule["annotations"]["runbook_url"].as_str().unwrap();
+        let (_, anchor) = page.split_once("alerts.md#").unwrap();
+        assert!(anchors.iter().any(|known| known == anchor), "{page}");
         assert_eq!(rule["labels"]["team"], "platform");
         assert_ne!(name, "ArmadexEventsRefused", "it is disabled");
+    }
+    Ok(())
+}
+
+#[test]
+fn labels_that_are_given_count_before_the_chart_s() -> Result<()> {
+    let severity = "metrics.prometheusRule.alertLabels.severity=page";
+    let made = Helm::ensure()?.render(&helm::values_named("parts"), &["--set", severity])?;
+    for rule in rules(&groups(&made).unwrap()) {
+        assert_eq!(rule["labels"]["severity"], "page");
+        assert_eq!(rule["labels"]["team"], "platform");
+    }
+    Ok(())
+}
+
+/// Of one workload there is no part that can be missing beside others.
+#[test]
+fn each_part_and_each_shard_is_missed_when_it_is_gone() -> Result<()> {
+    let helm = Helm::ensure()?;
+    let missed = |values: &str, flags: &[&str]| -> Result<Vec<Value>> {
+        let groups = groups(&helm.render(&helm::values_named(values), flags)?);
+        let mut rules = rules(&groups.unwrap());
+        rules.retain(|rule| rule["alert"] == "ArmadexPartDown");
+        Ok(rules
+            .iter()
+            .map(|rule| rule["labels"]["part"].clone())
+            .collect())
+    };
+    let parts = [
+        "apiserver",
+        "synchro",
+        "synchro-eu",
+        "synchro-us",
+        "controllers",
+    ];
+    assert_eq!(missed("parts", &[])?, parts);
+    let all = "metrics.prometheusRule.enabled=true,metrics.prometheusRule.job=armadex";
+    assert_eq!(missed("default", &["--set", all])?, Vec::<Value>::new());
+    Ok(())
+}
+
+/// What looks at each member over a long time is asked for less often, and over no longer than a quarter of an hour.
+#[test]
+fn what_looks_back_for_long_is_asked_for_seldom() -> Result<()> {
+    let groups = all_groups()?;
+    assert_eq!(groups[1]["interval"], "5m");
+    for rule in rules(&json!([groups[0]])) {
+        let text = rule["expr"].as_str().unwrap();
+        let is_of_each_member = text.contains("cluster");
+        assert!(!text.contains("h]"), "{text}");
+        assert!(!is_of_each_member || !text.contains('['), "{text}");
+    }
+    for rule in rules(&json!([groups[1]])) {
+        let text = rule["expr"].as_str().unwrap();
+        assert!(!text.contains("cluster") || !text.contains("h]"), "{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn alerts_without_the_service_monitor_are_of_series_that_somebody_names() -> Result<()> {
+    let helm = Helm::ensure()?;
+    let enabled = "metrics.prometheusRule.enabled=true";
+    let said = helm.complaint(&["--set", enabled])?;
+    assert!(said.contains("metrics.prometheusRule.job"), "{said}");
+    let groups = groups(&helm.render(&helm::values_named("here"), &[])?);
+    for rule in rules(&groups.unwrap()) {
+        let text = rule["expr"].as_str().unwrap();
+        assert!(text.contains("job=\"monitoring/armadex\""), "{text}");
     }
     Ok(())
 }
