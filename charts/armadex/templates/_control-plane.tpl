@@ -47,8 +47,8 @@ controllers
 {{- range include "armadex.parts" .root | splitList " " }}
 {{- if or (eq . "all") (has . $has) }}
 - kind: ServiceAccount
-  name: {{ include "armadex.account" (dict "root" $root "part" .) }}
-  namespace: {{ include "armadex.controlPlaneNamespace" $root }}
+  name: {{ include "armadex.account" (dict "root" $root "part" .) | quote }}
+  namespace: {{ include "armadex.controlPlaneNamespace" $root | quote }}
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -77,7 +77,7 @@ controllers
 {{- if and $object.rules (eq $metadata.name "armadex-registration") -}}
 {{- $_ := set $object "rules" (include "armadex.registrationRules" $object.rules | fromYamlArray) -}}
 {{- end -}}
-{{- $_ := set $metadata "labels" (merge (dict) (default (dict) $metadata.labels) (include "armadex.labels" .root | fromYaml)) -}}
+{{- $_ := set $metadata "labels" (merge (include "armadex.labels" .root | fromYaml) (default (dict) $metadata.labels)) -}}
 {{- with .root.Values.commonAnnotations -}}
 {{- $_ := set $metadata "annotations" (merge (dict) (default (dict) $metadata.annotations) .) -}}
 {{- end -}}

@@ -4,9 +4,9 @@
 - {{ .command }}
 - --log-format={{ .root.Values.log.format }}
 {{- if include "armadex.elsewhere" .root }}
-- --kubeconfig=/etc/armadex/control-plane/{{ $administrator.key }}
+- {{ printf "--kubeconfig=/etc/armadex/control-plane/%s" $administrator.key | quote }}
 {{- with $administrator.context }}
-- --context={{ . }}
+- {{ printf "--context=%s" . | quote }}
 {{- end }}
 {{- end }}
 - --namespace={{ include "armadex.controlPlaneNamespace" .root }}
@@ -26,8 +26,7 @@
 {{- define "armadex.jobPod" -}}
 metadata:
   labels:
-    {{- include "armadex.podLabels" .root | nindent 4 }}
-    app.kubernetes.io/component: {{ .component }}
+    {{- include "armadex.podLabels" (dict "root" .root "own" (dict "app.kubernetes.io/component" .component)) | nindent 4 }}
   {{- with merge (dict) .root.Values.podAnnotations .root.Values.commonAnnotations }}
   annotations:
     {{- toYaml . | nindent 4 }}
@@ -35,7 +34,7 @@ metadata:
 spec:
   restartPolicy: Never
   {{- with .account }}
-  serviceAccountName: {{ . }}
+  serviceAccountName: {{ . | quote }}
   {{- end }}
   automountServiceAccountToken: {{ default false .token }}
   {{- include "armadex.podCommon" .root | trim | nindent 2 }}
@@ -114,11 +113,11 @@ metadata:
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
-  name: {{ $name }}
+  name: {{ $name | quote }}
 subjects:
   - kind: ServiceAccount
-    name: {{ $name }}
-    namespace: {{ .root.Release.Namespace }}
+    name: {{ $name | quote }}
+    namespace: {{ .root.Release.Namespace | quote }}
 {{- end }}
 ---
 {{ $mounts := include "armadex.administratorMounts" .root | fromJsonArray -}}

@@ -2,59 +2,50 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 
+{{/* Of a Service's name, which begins with it, it takes what such a name may be: without dots, and with a letter first. */}}
 {{- define "armadex.fullname" -}}
-{{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
-{{- else if contains (include "armadex.name" .) .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name (include "armadex.name" .) | trunc 40 | trimSuffix "-" -}}
-{{- end -}}
+{{- $name := include "armadex.name" . -}}
+{{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
+{{- $full = .Values.fullnameOverride | default $full | replace "." "-" -}}
+{{- regexReplaceAll "^([0-9])" $full "r${1}" | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 
 {{/* What names the release's objects for ever: selectors can't be changed. */}}
 {{- define "armadex.selector" -}}
-app.kubernetes.io/name: {{ include "armadex.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "armadex.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
+{{/* Labels of all objects. No value changes those of the chart. */}}
 {{- define "armadex.labels" -}}
-{{ include "armadex.selector" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- $own := include "armadex.selector" . | fromYaml -}}
+{{- $_ := set $own "app.kubernetes.io/version" .Chart.AppVersion -}}
+{{- $_ := set $own "app.kubernetes.io/managed-by" .Release.Service -}}
+{{- $_ := set $own "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") -}}
+{{- merge $own .Values.commonLabels | toYaml -}}
 {{- end -}}
 
-{{/* Labels of pods: without the chart's version, which may change without them. */}}
+{{/* Labels of pods: without the chart's version, which may change without them. (dict "root" $ "own" MAP) */}}
 {{- define "armadex.podLabels" -}}
-{{ include "armadex.selector" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-{{- with merge (dict) .Values.podLabels .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- $own := merge (include "armadex.selector" .root | fromYaml) .own -}}
+{{- $_ := set $own "app.kubernetes.io/version" .root.Chart.AppVersion -}}
+{{- merge $own .root.Values.podLabels .root.Values.commonLabels | toYaml -}}
 {{- end -}}
 
 {{/* The metadata of an object: (dict "root" $ "name" NAME "component" COMPONENT "labels" MAP "annotations" MAP "isGlobal" BOOL); all but the first two may be missing. */}}
 {{- define "armadex.metadata" -}}
-name: {{ .name }}
-{{- if not .isGlobal }}
-namespace: {{ .root.Release.Namespace }}
-{{- end }}
-labels:
-  {{- include "armadex.labels" .root | nindent 2 }}
-  {{- with .component }}
-  app.kubernetes.io/component: {{ . }}
-  {{- end }}
-  {{- with .labels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
-{{- with merge (dict) (default (dict) .annotations) .root.Values.commonAnnotations }}
-annotations:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+{{- $labels := merge (dict) (default (dict) .labels) (include "armadex.labels" .root | fromYaml) -}}
+{{- with .component -}}
+{{- $_ := set $labels "app.kubernetes.io/component" . -}}
+{{- end -}}
+{{- $metadata := dict "name" .name "labels" $labels -}}
+{{- if not .isGlobal -}}
+{{- $_ := set $metadata "namespace" .root.Release.Namespace -}}
+{{- end -}}
+{{- with merge (dict) (default (dict) .annotations) .root.Values.commonAnnotations -}}
+{{- $_ := set $metadata "annotations" . -}}
+{{- end -}}
+{{- toYaml $metadata -}}
 {{- end -}}
 
 {{- define "armadex.image" -}}

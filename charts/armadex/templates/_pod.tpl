@@ -1,9 +1,9 @@
 {{/* How the control plane is reached. */}}
 {{- define "armadex.controlPlaneArgs" -}}
 {{- if include "armadex.elsewhere" . -}}
-- --kubeconfig=/etc/armadex/control-plane/{{ .Values.controlPlane.kubeconfig.key }}
+- {{ printf "--kubeconfig=/etc/armadex/control-plane/%s" .Values.controlPlane.kubeconfig.key | quote }}
 {{- with .Values.controlPlane.kubeconfig.context }}
-- --context={{ . }}
+- {{ printf "--context=%s" . | quote }}
 {{- end }}
 {{- end -}}
 {{- end -}}
@@ -16,10 +16,7 @@
 - --store=sqlite:/var/lib/armadex/armadex.db
 {{- end }}
 {{- if .passwordSecret.name }}
-- --store-password-file=/etc/armadex/store/{{ .passwordSecret.key }}
-{{- end }}
-{{- with .extraArgs }}
-{{ toYaml . }}
+- {{ printf "--store-password-file=/etc/armadex/store/%s" .passwordSecret.key | quote }}
 {{- end }}
 {{- end -}}
 {{- end -}}
@@ -49,6 +46,21 @@
 {{- define "armadex.args" -}}
 {{- $root := .root -}}
 {{- $part := .workload.part -}}
+{{- include "armadex.ownArgs" . -}}
+{{- if ne $part "controllers" }}
+{{- with $root.Values.store.extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+{{- with (index $root.Values $part).extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Those of them that the chart says itself. */}}
+{{- define "armadex.ownArgs" -}}
+{{- $root := .root -}}
+{{- $part := .workload.part -}}
 - {{ $part }}
 - --log-format={{ $root.Values.log.format }}
 - {{ printf "--log-level=%s" $root.Values.log.level | quote }}
@@ -70,7 +82,7 @@
 {{- if .url }}
 - {{ printf "--read-store=%s" .url | quote }}
 {{- if .passwordSecret.name }}
-- --read-store-password-file=/etc/armadex/read-store/{{ .passwordSecret.key }}
+- {{ printf "--read-store-password-file=/etc/armadex/read-store/%s" .passwordSecret.key | quote }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -79,9 +91,6 @@
 {{- end }}
 {{- with .workload.shard }}
 - --sharding-name={{ . }}
-{{- end }}
-{{- with (index $root.Values $part).extraArgs }}
-{{ toYaml . }}
 {{- end }}
 {{- end -}}
 
@@ -174,7 +183,7 @@ imagePullSecrets:
 securityContext:
   {{- toYaml .Values.podSecurityContext | nindent 2 }}
 {{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
@@ -195,8 +204,8 @@ enableServiceLinks: false
 - name: ARMADEX_STORE
   valueFrom:
     secretKeyRef:
-      name: {{ $store.urlSecret.name }}
-      key: {{ $store.urlSecret.key }}
+      name: {{ $store.urlSecret.name | quote }}
+      key: {{ $store.urlSecret.key | quote }}
 {{- else if not $store.url }}
 # What SQLite writes beside the file is as much as the file: it has room on the volume, and lies nowhere else.
 - name: SQLITE_TMPDIR
@@ -216,21 +225,20 @@ enableServiceLinks: false
 {{- $serves := has $part (list "apiserver" "all") -}}
 {{- $mounts := include "armadex.mounts" (dict "root" $root "part" $part) | fromJsonArray -}}
 {{- $env := include "armadex.env" (dict "root" $root "part" $part) | trim -}}
+{{- $labels := dict "app.kubernetes.io/component" $part "armadex.dev/scraped" "true" -}}
+{{- if $serves -}}
+{{- $_ := set $labels "armadex.dev/serves" "true" -}}
+{{- end -}}
+{{- if hasKey .workload "shard" -}}
+{{- $_ := set $labels "armadex.dev/shard" .workload.shard -}}
+{{- end -}}
 metadata:
   labels:
-    {{- include "armadex.podLabels" $root | nindent 4 }}
-    app.kubernetes.io/component: {{ $part }}
-    {{- if hasKey .workload "shard" }}
-    armadex.dev/shard: {{ .workload.shard | quote }}
-    {{- end }}
-    armadex.dev/scraped: "true"
+    {{- include "armadex.podLabels" (dict "root" $root "own" $labels) | nindent 4 }}
   annotations:
-    kubectl.kubernetes.io/default-container: armadex
-    {{- with merge (dict) $root.Values.podAnnotations $root.Values.commonAnnotations }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- merge (dict) $root.Values.podAnnotations $root.Values.commonAnnotations (dict "kubectl.kubernetes.io/default-container" "armadex") | toYaml | nindent 4 }}
 spec:
-  serviceAccountName: {{ include "armadex.account" (dict "root" $root "part" $part) }}
+  serviceAccountName: {{ include "armadex.account" (dict "root" $root "part" $part) | quote }}
   automountServiceAccountToken: {{ not (include "armadex.elsewhere" $root) }}
   {{- include "armadex.podCommon" $root | trim | nindent 2 }}
   {{- with $settings.affinity }}
