@@ -3,9 +3,54 @@ What lies on the control plane where that is this cluster. Rules are those of de
 namespace and the accounts of this release. To another control plane the Job of install.yaml brings the same.
 */}}
 
-{{/* Names of the policies whose rights are needed, as JSON. */}}
+{{/* Names of the policies whose rights are needed, as JSON: one that is not enabled any more keeps them as long as it is there, for its clusters are. */}}
 {{- define "armadex.policyRights" -}}
-{{- concat (include "armadex.policies" . | fromJsonArray) .Values.policyRights | uniq | toJson -}}
+{{- concat (include "armadex.policies" . | fromJsonArray) .Values.policyRights (include "armadex.policiesLeft" . | fromJsonArray) | uniq | toJson -}}
+{{- end -}}
+
+{{/* Names of the policies that are there and not enabled, as JSON; `armadex install` looks for them itself on a control plane elsewhere. */}}
+{{- define "armadex.policiesLeft" -}}
+{{- $left := list -}}
+{{- $api := "policy.clusterpedia.io/v1alpha1" -}}
+{{- if and (not (include "armadex.elsewhere" .)) (.Capabilities.APIVersions.Has $api) -}}
+{{- range $name, $policy := .Values.policies -}}
+{{- $found := ternary (dict) (lookup $api "ClusterImportPolicy" "" $name) $policy.enabled -}}
+{{- if eq (dig "metadata" "labels" "app.kubernetes.io/managed-by" "" $found) "armadex" -}}
+{{- $left = append $left $name -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $left -}}
+{{- end -}}
+
+{{/* Whether this cluster can be looked at: not empty. It can't be by `helm template`, nor where something else renders the chart. */}}
+{{- define "armadex.looks" -}}
+{{- if lookup "v1" "Namespace" "" "kube-system" -}}true{{- end -}}
+{{- end -}}
+
+{{/* Of these namespaces those that are known not to be there, as JSON: (dict "root" $ "namespaces" LIST). */}}
+{{- define "armadex.missing" -}}
+{{- $missing := list -}}
+{{- if and (include "armadex.looks" .root) (not (include "armadex.elsewhere" .root)) -}}
+{{- range .namespaces -}}
+{{- if not (lookup "v1" "Namespace" "" .) -}}
+{{- $missing = append $missing . -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $missing -}}
+{{- end -}}
+
+{{/* The namespaces of platforms that are not there yet, as JSON: what is granted in them waits for the next upgrade. */}}
+{{- define "armadex.platformsMissing" -}}
+{{- $namespaces := list -}}
+{{- range include "armadex.sources" . | fromJsonArray -}}
+{{- $namespace := default "" .object.metadata.namespace -}}
+{{- if and .isPolicy $namespace (not (hasPrefix "armadex-" $namespace)) -}}
+{{- $namespaces = append $namespaces $namespace -}}
+{{- end -}}
+{{- end -}}
+{{- include "armadex.missing" (dict "root" . "namespaces" (uniq $namespaces)) -}}
 {{- end -}}
 
 {{/* Names of the enabled policies, as JSON. */}}
@@ -53,15 +98,21 @@ controllers
 {{- end }}
 {{- end -}}
 
-{{/* The namespaces of members' Secrets, as JSON: our own, those of enabled policies, further ones. */}}
+{{/* The namespaces of members' Secrets, as JSON: those of policies, further ones, and that of Armadex on a control plane elsewhere, where nothing else lies in it. */}}
 {{- define "armadex.credentialNamespaces" -}}
-{{- $namespaces := list (include "armadex.controlPlaneNamespace" .) -}}
+{{- $namespaces := ternary (list (include "armadex.controlPlaneNamespace" .)) list (ne (include "armadex.elsewhere" .) "") -}}
+{{- concat $namespaces (include "armadex.policyNamespaces" . | fromJsonArray) .Values.controlPlane.credentialNamespaces | uniq | toJson -}}
+{{- end -}}
+
+{{/* Those that files of policies grant, as JSON. */}}
+{{- define "armadex.policyNamespaces" -}}
+{{- $namespaces := list -}}
 {{- range include "armadex.sources" . | fromJsonArray -}}
-{{- if and .isPolicy (eq .object.kind "Role") (eq .object.metadata.name "armadex-credentials") -}}
+{{- if and .isPolicy (eq .object.kind "RoleBinding") (eq .object.metadata.name "armadex-credentials") -}}
 {{- $namespaces = append $namespaces .object.metadata.namespace -}}
 {{- end -}}
 {{- end -}}
-{{- concat $namespaces .Values.controlPlane.credentialNamespaces | uniq | toJson -}}
+{{- toJson $namespaces -}}
 {{- end -}}
 
 {{/* An object of the sources with the release's namespace, accounts and labels: (dict "root" $ "object" OBJECT "isPolicy" BOOL). */}}
@@ -105,20 +156,29 @@ controllers
 {{- end }}
 {{- end -}}
 
-{{/* Roles and bindings. */}}
+{{/* Roles and bindings. In the namespace of the release lie Secrets that are no member's: nobody may read them but where it is named as one of credentials. */}}
 {{- define "armadex.rights" -}}
+{{- $missing := include "armadex.platformsMissing" . | fromJsonArray -}}
 {{- range include "armadex.sources" . | fromJsonArray }}
-{{- if has .object.kind (list "Role" "ClusterRole" "RoleBinding" "ClusterRoleBinding") }}
+{{- $isHomes := and (not .isPolicy) (eq .object.metadata.name "armadex-credentials") }}
+{{- if and (has .object.kind (list "Role" "ClusterRole" "RoleBinding" "ClusterRoleBinding")) (not $isHomes) (not (has .object.metadata.namespace $missing)) }}
 ---
 {{ include "armadex.placed" (dict "root" $ "object" .object "isPolicy" .isPolicy) }}
 {{- end }}
 {{- end }}
+{{- include "armadex.furtherRights" . }}
+{{- end -}}
+
+{{/* The role of credentials and its binding in each further namespace, as `armadex install` has it. */}}
+{{- define "armadex.furtherRights" -}}
+{{- $policys := include "armadex.policyNamespaces" . | fromJsonArray }}
 {{- range $namespace := .Values.controlPlane.credentialNamespaces }}
 {{- range include "armadex.sources" $ | fromJsonArray }}
-{{- if and (not .isPolicy) (eq .object.metadata.name "armadex-credentials") }}
-{{- $_ := set .object.metadata "namespace" $namespace }}
+{{- if and (not .isPolicy) (eq .object.metadata.name "armadex-credentials") (not (has $namespace $policys)) }}
+{{- $placed := include "armadex.placed" (dict "root" $ "object" .object "isPolicy" false) | fromYaml }}
+{{- $_ := set $placed.metadata "namespace" $namespace }}
 ---
-{{ include "armadex.placed" (dict "root" $ "object" .object "isPolicy" false) }}
+{{ toYaml $placed }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -38,8 +38,11 @@
 - --shutdown-delay={{ .Values.apiserver.shutdownDelaySeconds }}
 {{- end -}}
 
+{{/* Where there are none the program takes the usual ones for them, and has no rights there. */}}
 {{- define "armadex.credentialArgs" -}}
-- --credential-namespaces={{ include "armadex.credentialNamespaces" . | fromJsonArray | join "," }}
+{{- with include "armadex.credentialNamespaces" . | fromJsonArray -}}
+- --credential-namespaces={{ join "," . }}
+{{- end -}}
 {{- end -}}
 
 {{/* The arguments of a workload: (dict "root" $ "workload" WORKLOAD). */}}
@@ -87,7 +90,9 @@
 {{- end }}
 {{- end }}
 {{- else }}
-{{ include "armadex.credentialArgs" $root }}
+{{- with include "armadex.credentialArgs" $root }}
+{{ . }}
+{{- end }}
 {{- end }}
 {{- with .workload.shard }}
 - --sharding-name={{ . }}

@@ -98,7 +98,6 @@ fn the_notes_name_the_next_commands_and_what_to_be_warned_of() -> Result<()> {
     assert!(has("try", "store.sqlite.emptyDir")? && has("try", "as the administrator")?);
     assert!(!has("karmada", "WARNING")? && !has("default", "WARNING")?);
     assert!(has("as-given", "install.enabled is false")?);
-    assert!(has("here", "crds.keep is false")?);
     assert!(has("default", "No policy brings clusters in yet")? && !has("karmada", "No policy")?);
     assert!(!has("parts", "Before you uninstall")?);
     Ok(())

@@ -18,6 +18,13 @@ const HELMS: [&str; 4] = [
     "armadex-registration: patch services/armadex-apiserver in clusterpedia-system",
 ];
 
+/// Of Secrets in the namespace of the release, where others than of members lie.
+const HOME: [&str; 3] = [
+    "armadex-credentials: get secrets in clusterpedia-system",
+    "armadex-credentials: list secrets in clusterpedia-system",
+    "armadex-credentials: watch secrets in clusterpedia-system",
+];
+
 /// All rights but those of Jobs.
 fn granted(objects: &[Value]) -> Result<BTreeSet<Right>> {
     let texts: Vec<String> = objects.iter().map(Value::to_string).collect();
@@ -34,15 +41,91 @@ fn made(values: &str, flags: &[&str]) -> Result<Vec<Value>> {
 }
 
 #[test]
-fn the_rights_are_those_of_the_manifests_but_for_what_helm_makes() -> Result<()> {
+fn the_rights_are_those_of_the_manifests_but_for_what_helm_makes_and_what_lies_in_its_namespace()
+-> Result<()> {
     let shipped = rights::parse(&deploy::rights()?)?;
-    for flag in ["policies.karmada.enabled=true", "policyRights={karmada}"] {
-        let granted = granted(&made("default", &["--set", flag])?)?;
+    let home = "controlPlane.credentialNamespaces={clusterpedia-system}";
+    let (helms, homes) = (HELMS.to_vec(), [&HOME[..], &HELMS[..]].concat());
+    for (flags, missing) in [
+        (vec!["policies.karmada.enabled=true"], &homes),
+        (vec!["policyRights={karmada}"], &homes),
+        (vec!["policyRights={karmada}", home], &helms),
+    ] {
+        let flags: Vec<&str> = flags.into_iter().flat_map(|flag| ["--set", flag]).collect();
+        let granted = granted(&made("default", &flags)?)?;
         let more: Vec<_> = granted.difference(&shipped).map(Right::to_string).collect();
         let less: Vec<_> = shipped.difference(&granted).map(Right::to_string).collect();
         assert!(more.is_empty(), "{more:?}");
-        assert_eq!(less, HELMS);
+        assert_eq!(less, *missing);
     }
+    Ok(())
+}
+
+/// Nor is it told that it may: the processes refuse what a policy asks for beyond it.
+#[test]
+fn credentials_are_read_where_they_may_be_and_nowhere_else() -> Result<()> {
+    for (values, expected) in [
+        ("default", None),
+        ("here", Some("karmada-cluster,team-a")),
+        ("karmada", Some("clusterpedia-system,karmada-cluster")),
+    ] {
+        for (name, pod) in helm::pods(&made(values, &[])?) {
+            let arguments = crate::parts::arguments(&pod);
+            let mut flags = arguments.iter();
+            let told = flags.find_map(|flag| flag.strip_prefix("--credential-namespaces="));
+            let reads = ["all", "synchro", "controllers"].contains(&arguments[0]);
+            assert_eq!(told, expected.filter(|_| reads), "{values}: {name}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_named_twice_is_granted_once() -> Result<()> {
+    let named = "controlPlane.credentialNamespaces={fleet-default,team-a}";
+    let made = made(
+        "default",
+        &["--set", named, "--set", "policyRights={rancher}"],
+    )?;
+    let mut names: Vec<String> = made.iter().map(helm::named).collect();
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all);
+    let credentials = names
+        .iter()
+        .filter(|name| name.contains(" armadex-credentials "));
+    assert_eq!(
+        credentials.count(),
+        4,
+        "a role and its binding in both: {names:?}"
+    );
+    Ok(())
+}
+
+/// In this cluster they may do to the enabled policies what they are for.
+#[test]
+fn the_jobs_may_apply_or_delete_the_enabled_policies_and_do_nothing_else() -> Result<()> {
+    let flags = [
+        "--set",
+        "policies.karmada.enabled=true,install.removePolicies=true",
+    ];
+    let texts: Vec<String> = made("default", &flags)?
+        .iter()
+        .map(Value::to_string)
+        .collect();
+    let mut all = rights::parse(&texts.join("\n---\n"))?;
+    all.retain(|right| right.role.ends_with("-install") || right.role.ends_with("-off-board"));
+    let all: Vec<String> = all.iter().map(Right::to_string).collect();
+    let policies = "clusterimportpolicies.policy.clusterpedia.io";
+    let expected = [
+        format!("armadex-install: create {policies}"),
+        format!("armadex-install: get {policies}/karmada"),
+        format!("armadex-install: patch {policies}/karmada"),
+        format!("armadex-off-board: delete {policies}/karmada"),
+        format!("armadex-off-board: get {policies}/karmada"),
+    ];
+    assert_eq!(all, expected);
     Ok(())
 }
 
@@ -52,7 +135,11 @@ fn other_platforms_have_their_rights_and_namespaces_that_are_named_those_of_cred
 -> Result<()> {
     let karmada = ["armadex-karmada", "karmada-cluster"];
     let is_karmadas = |right: &Right| right.role == karmada[0] || right.namespace == karmada[1];
-    let is_helms = |right: &Right| HELMS.contains(&right.to_string().as_str());
+    let is_helms = |right: &Right| {
+        [&HELMS[..], &HOME]
+            .concat()
+            .contains(&right.to_string().as_str())
+    };
     let mut shipped = rights::parse(&deploy::rights()?)?;
     shipped.extend(rights::parse(&deploy::rights_of_others()?)?);
     shipped.retain(|right| !is_karmadas(right) && !is_helms(right));
