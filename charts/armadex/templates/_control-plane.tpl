@@ -184,18 +184,12 @@ controllers
 {{- end }}
 {{- end -}}
 
-{{/* The CRDs. */}}
+{{/* The CRDs. They stay when the release goes: helm would delete them with the controllers, without whom clusters and policies do not go. */}}
 {{- define "armadex.crds" -}}
 {{- range $path, $_ := .Files.Glob "files/crds/*.yaml" }}
 {{- $crd := $.Files.Get $path | fromYaml }}
 {{- $_ := set $crd.metadata "labels" (include "armadex.labels" $ | fromYaml) }}
-{{- $annotations := merge (dict) $.Values.commonAnnotations }}
-{{- if $.Values.crds.keep }}
-{{- $_ := set $annotations "helm.sh/resource-policy" "keep" }}
-{{- end }}
-{{- if $annotations }}
-{{- $_ := set $crd.metadata "annotations" $annotations }}
-{{- end }}
+{{- $_ := set $crd.metadata "annotations" (merge (dict "helm.sh/resource-policy" "keep") (default (dict) $crd.metadata.annotations) $.Values.commonAnnotations) }}
 ---
 {{ toYaml $crd }}
 {{- end }}
