@@ -10,7 +10,8 @@
 {{- end }}
 {{- end }}
 - --namespace={{ include "armadex.controlPlaneNamespace" .root }}
-- --timeout={{ sub .root.Values.install.deadlineSeconds 20 }}
+# What a pod takes to start, and what is left to say why it is not done before the Job's time is over.
+- --timeout={{ sub .root.Values.install.deadlineSeconds 60 }}
 {{- end -}}
 
 {{/* The kubeconfig by which Jobs reach a control plane elsewhere, as JSON. */}}
@@ -59,19 +60,26 @@ spec:
 apiVersion: batch/v1
 kind: Job
 metadata:
-  {{- include "armadex.metadata" (dict "root" .root "name" .name "component" .component "annotations" (include "armadex.hook" (dict "events" .events "weight" 0) | fromYaml)) | nindent 2 }}
+  {{- include "armadex.metadata" (dict "root" .root "name" .name "component" .component "annotations" (include "armadex.hook" (dict "events" .events "weight" 0 "isJob" true) | fromYaml)) | nindent 2 }}
 spec:
-  backoffLimit: 4
+  # Once more, for a node may have been lost: what fails twice is for somebody to mend, and the second log says so as well.
+  backoffLimit: 1
   activeDeadlineSeconds: {{ int64 .deadline }}
   template:
     {{- .pod | nindent 4 }}
 {{- end -}}
 
-{{/* Annotations of what is there for one Job of helm and goes when it succeeded: (dict "events" EVENTS "weight" NUMBER). */}}
+{{/* Annotations of a Job of helm, and of what is there for it: (dict "events" EVENTS "weight" NUMBER "isJob" BOOL). Of one that failed the Job stays, with its log, and no rights. */}}
 {{- define "armadex.hook" -}}
 helm.sh/hook: {{ .events }}
 helm.sh/hook-weight: {{ .weight | quote }}
+{{- if .isJob }}
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+# helm prints its log then.
+helm.sh/hook-output-log-policy: hook-failed
+{{- else }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
+{{- end }}
 {{- end -}}
 
 {{/*

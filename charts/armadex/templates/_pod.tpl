@@ -283,7 +283,8 @@ spec:
           path: /livez
           port: admin
         periodSeconds: 5
-        failureThreshold: 240
+        # An hour, as store.migration has: one that is ended on the way may have to begin anew.
+        failureThreshold: 720
       livenessProbe:
         httpGet:
           path: /livez

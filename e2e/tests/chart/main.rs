@@ -5,6 +5,7 @@
 
 mod apiserver;
 mod helm;
+mod hooks;
 mod metrics;
 mod monitoring;
 mod parts;

@@ -1,0 +1,115 @@
+//! What the Jobs of helm run, run with the account that each has: nothing here starts pods, so helm leaves its hooks out, and this does what they would.
+
+use anyhow::{Context, Result, ensure};
+use armadex_e2e::{Harness, Options, armadex, chart};
+use serde_json::Value;
+
+use crate::helm::{self, Helm};
+use crate::parts::arguments;
+use crate::release::account;
+
+const POLICY: &str = "clusterimportpolicy/karmada";
+const APART: [&str; 2] = [
+    "--set",
+    "policies.karmada.enabled=true,install.removePolicies=true",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_job_does_with_its_own_account_what_it_is_for() -> Result<()> {
+    let fleet = Harness::start(Options {
+        members: 0,
+        ..Options::default()
+    })
+    .await?;
+    let helm = Helm::ensure()?;
+    on_a_control_plane_elsewhere(&fleet, &helm).await?;
+    on_this_cluster(&fleet, &helm).await?;
+    fleet.finish().await;
+    Ok(())
+}
+
+/// By an administrator's kubeconfig, which is that of the host here.
+async fn on_a_control_plane_elsewhere(fleet: &Harness, helm: &Helm) -> Result<()> {
+    let host = fleet.kubectl("host");
+    let made = helm.render(&helm::values_named("karmada"), &[])?;
+    let kubeconfig = fleet.folder().kubeconfig("host").display().to_string();
+    let run = async |event: &str| run(&made, event, &kubeconfig).await;
+    run("pre-install").await?;
+    host.run(&["get", POLICY]).await?;
+    let subject = "jsonpath={.subjects[0].name}";
+    let binding = ["get", "clusterrolebinding", "armadex-synchro", "--output"];
+    let subjects = async || host.run(&[&binding[..], &[subject]].concat()).await;
+    ensure!(subjects().await? == "armadex");
+    run("pre-upgrade").await?;
+    ensure!(subjects().await? == "armadex");
+    run("post-delete").await?;
+    let left = host
+        .output(&["get", "clusterrole", "armadex-synchro"])
+        .await?;
+    ensure!(!left.status.success(), "the rights are there");
+    host.run(&["get", POLICY]).await?;
+    host.run(&["delete", POLICY]).await?;
+    Ok(())
+}
+
+async fn on_this_cluster(fleet: &Harness, helm: &Helm) -> Result<()> {
+    let (host, folder) = (fleet.kubectl("host"), chart::folder());
+    let kubeconfig = fleet.folder().kubeconfig("host");
+    let chart = folder.to_str().context("a path")?;
+    let install = [
+        "install",
+        helm::RELEASE,
+        chart,
+        "--create-namespace",
+        "--no-hooks",
+        "--take-ownership",
+        "--force-conflicts",
+    ];
+    helm.release(&kubeconfig, &[&install[..], &APART].concat())?;
+    let made = helm.render(&helm::values_named("default"), &APART)?;
+    for event in [
+        "post-install",
+        "post-upgrade",
+        "post-rollback",
+        "pre-delete",
+    ] {
+        for object in of_event(&made, event).filter(|object| object["kind"] != "Job") {
+            host.apply(&object.to_string()).await?;
+        }
+        let (_, pod) = helm::pods(&of_event(&made, event).cloned().collect::<Vec<_>>())
+            .into_iter()
+            .next()
+            .context("a Job")?;
+        run(&made, event, &account(fleet, &pod).await?).await?;
+        let is_there = host.output(&["get", POLICY]).await?.status.success();
+        ensure!(
+            is_there == (event != "pre-delete"),
+            "after {event}: {is_there}"
+        );
+    }
+    Ok(())
+}
+
+fn of_event<'a>(made: &'a [Value], event: &'a str) -> impl Iterator<Item = &'a Value> {
+    made.iter().filter(move |object| {
+        let events = object["metadata"]["annotations"]["helm.sh/hook"].as_str();
+        events.is_some_and(|events| events.split(',').any(|one| one == event))
+    })
+}
+
+/// The command of the Job of an event, by this kubeconfig.
+async fn run(made: &[Value], event: &str, kubeconfig: &str) -> Result<()> {
+    let jobs: Vec<Value> = of_event(made, event).cloned().collect();
+    let mut jobs = helm::pods(&jobs).into_iter();
+    let (name, pod) = jobs.next().with_context(|| format!("no Job of {event}"))?;
+    ensure!(jobs.next().is_none(), "several Jobs of {event}");
+    let told = arguments(&pod).into_iter();
+    let mut told: Vec<&str> = told
+        .filter(|flag| !flag.starts_with("--kubeconfig="))
+        .collect();
+    told.extend(["--kubeconfig", kubeconfig]);
+    armadex::run(&told)
+        .await
+        .with_context(|| format!("{name} at {event}"))?;
+    Ok(())
+}
