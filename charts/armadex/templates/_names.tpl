@@ -121,8 +121,7 @@ armadex-serving-{{ include "armadex.fullname" . }}
 {{- if eq .Values.mode "all" -}}
 {{- $all = append $all (dict "part" "all" "name" "all" "replicas" .Values.all.replicas) -}}
 {{- else -}}
-{{- $replicas := ternary .Values.apiserver.autoscaling.minReplicas .Values.apiserver.replicas .Values.apiserver.autoscaling.enabled -}}
-{{- $all = append $all (dict "part" "apiserver" "name" "apiserver" "replicas" $replicas) -}}
+{{- $all = append $all (dict "part" "apiserver" "name" "apiserver" "replicas" (include "armadex.apiservers" . | int)) -}}
 {{- $all = append $all (dict "part" "synchro" "name" "synchro" "replicas" .Values.synchro.replicas "shard" "") -}}
 {{- range .Values.synchro.shards -}}
 {{- $all = append $all (dict "part" "synchro" "name" (printf "synchro-%s" .) "replicas" $values.synchro.replicas "shard" .) -}}
@@ -130,6 +129,18 @@ armadex-serving-{{ include "armadex.fullname" . }}
 {{- $all = append $all (dict "part" "controllers" "name" "controllers" "replicas" .Values.controllers.replicas) -}}
 {{- end -}}
 {{- toJson $all -}}
+{{- end -}}
+
+{{/* How many API servers there are: of those that follow the load as many as run, lest an upgrade ends some. Where nothing can be looked up these are the fewest. */}}
+{{- define "armadex.apiservers" -}}
+{{- with .Values.apiserver -}}
+{{- if .autoscaling.enabled -}}
+{{- $running := lookup "apps/v1" "Deployment" $.Release.Namespace (printf "%s-apiserver" (include "armadex.fullname" $)) -}}
+{{- max .autoscaling.minReplicas (dig "spec" "replicas" 0 $running) -}}
+{{- else -}}
+{{- .replicas -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* The selector of a workload: (dict "root" $ "workload" WORKLOAD). */}}

@@ -301,7 +301,10 @@ spec:
         failureThreshold: 2
 {{- end -}}
 
-{{/* A Deployment: (dict "root" $ "workload" WORKLOAD). New pods are there before old ones go. */}}
+{{/*
+A Deployment: (dict "root" $ "workload" WORKLOAD). New pods are there before old ones go. Without a number it would have one pod as soon as the autoscaler is to say how many; where
+nothing can be looked up none is said, for it would be put in the autoscaler's place at each rendering.
+*/}}
 {{- define "armadex.deployment" -}}
 {{- $root := .root -}}
 {{- $workload := .workload -}}
@@ -314,7 +317,7 @@ kind: Deployment
 metadata:
   {{- include "armadex.metadata" (dict "root" $root "name" (printf "%s-%s" (include "armadex.fullname" $root) $workload.name) "component" $workload.part "labels" $labels) | nindent 2 }}
 spec:
-  {{- if not (and (eq $workload.part "apiserver") $root.Values.apiserver.autoscaling.enabled) }}
+  {{- if or (ne $workload.part "apiserver") (not $root.Values.apiserver.autoscaling.enabled) (include "armadex.looks" $root) }}
   replicas: {{ $workload.replicas }}
   {{- end }}
   strategy:
