@@ -1,5 +1,5 @@
-//! What the chart takes from elsewhere in the tree, so that it can't drift: the CRDs and the rights, word for word, and the tables of its README from the
-//! comments of its values. `make gen` writes it, a test holds the committed files to it.
+//! What the chart takes from elsewhere in the tree, so that it can't drift: the CRDs and the rights, word for word, its own values for
+//! its templates, and the tables of its README from the comments of these. `make gen` writes it, a test holds the committed files to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,8 @@ const TABLES: [&str; 2] = ["<!-- values -->\n", "<!-- /values -->\n"];
 const HEAD: &str = "| value | default | what it is |\n| --- | --- | --- |\n";
 /// Folders of the tree, and where their YAML lies in the chart.
 const COPIED: [(&str, &str); 2] = [("crds", "files/crds"), ("deploy/rbac", "files/rbac")];
+/// Where templates find what a value is if nothing is said: helm shows them no `values.yaml`.
+const DEFAULTS: &str = "files/values.yaml";
 
 /// The folder of the chart.
 #[must_use]
@@ -31,6 +33,10 @@ pub fn generated() -> Result<Vec<(PathBuf, String)>> {
             files.push((folder().join(place).join(name), read(&path)?));
         }
     }
+    files.push((
+        folder().join(DEFAULTS),
+        read(&folder().join("values.yaml"))?,
+    ));
     let readme = folder().join("README.md");
     let text = with_tables(&read(&readme)?, &tables(&values()?))?;
     files.push((readme, text));

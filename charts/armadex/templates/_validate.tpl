@@ -1,5 +1,18 @@
 {{/* What no schema can say: values that do not go together, each with the way out. */}}
 {{- define "armadex.validate" -}}
+{{- include "armadex.validateStore" . -}}
+{{- include "armadex.validateUrls" . -}}
+{{- include "armadex.validateMode" . -}}
+{{- include "armadex.validateArgs" . -}}
+{{- include "armadex.validateAutoscaling" . -}}
+{{- include "armadex.validateControlPlane" . -}}
+{{- include "armadex.validatePolicies" . -}}
+{{- include "armadex.validateCertificates" . -}}
+{{- include "armadex.validateNetworks" . -}}
+{{- include "armadex.validateLabels" . -}}
+{{- end -}}
+
+{{- define "armadex.validateStore" -}}
 {{- $store := .Values.store -}}
 {{- $server := include "armadex.server" . -}}
 {{- if and (eq .Values.mode "parts") (not $server) -}}
@@ -10,11 +23,6 @@
 {{- end -}}
 {{- if and $store.url $store.urlSecret.name -}}
 {{- fail "store.url and store.urlSecret.name: the store is one of them" -}}
-{{- end -}}
-{{- range $field, $url := dict "store.url" $store.url "store.read.url" $store.read.url "store.migration.url" $store.migration.url -}}
-{{- if regexMatch "^[a-z]+://[^/@]*:[^/@]*@" $url -}}
-{{- fail (printf "%s has a password in it, which everybody would see who may look at pods: put it into a Secret and name that in passwordSecret.name beside it" $field) -}}
-{{- end -}}
 {{- end -}}
 {{- if and $store.passwordSecret.name (not $server) -}}
 {{- fail "store.passwordSecret.name: a SQLite file has no password. Name a server in store.url" -}}
@@ -31,12 +39,72 @@
 {{- if and $store.sqlite.emptyDir $store.sqlite.existingClaim -}}
 {{- fail "store.sqlite.emptyDir and store.sqlite.existingClaim: the file lies in one of them" -}}
 {{- end -}}
-{{- if and .Values.synchro.shards (eq .Values.mode "all") -}}
-{{- fail "synchro.shards: with mode: all there is one synchro. Use mode: parts" -}}
 {{- end -}}
-{{- if and .Values.apiserver.autoscaling.enabled (eq .Values.mode "all") -}}
-{{- fail "apiserver.autoscaling.enabled: with mode: all there is no API server apart. Use mode: parts" -}}
+
+{{/* A password in a URL: between a colon and the last `@` before any parameters, whatever is in it, or as a parameter. HOST:PORT/DATABASE?... with an `@` behind it is none. */}}
+{{- define "armadex.validateUrls" -}}
+{{- $store := .Values.store -}}
+{{- range $field, $url := dict "store.url" $store.url "store.read.url" $store.read.url "store.migration.url" $store.migration.url -}}
+{{- $isPort := regexMatch "^[a-z]+://[^/@?:]*:[0-9]+(/[^@?]*)?(\\?|$)" $url -}}
+{{- $isBeforeHost := and (regexMatch "^[a-z]+://[^/@?]*:.*@" $url) (not $isPort) -}}
+{{- if or $isBeforeHost (regexMatch "(?i)[?&][^=&]*password[^=&]*=" $url) -}}
+{{- fail (printf "%s has a password in it, which everybody would see who may look at pods: put it into a Secret and name that in passwordSecret.name beside it" $field) -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What is said of a part that does not run is taken by none: as it is in values.yaml it may stay. */}}
+{{- define "armadex.validateMode" -}}
+{{- $values := .Values -}}
+{{- $defaults := .Files.Get "files/values.yaml" | fromYaml -}}
+{{- $others := ternary (list "apiserver" "synchro" "controllers") (list "all") (eq .Values.mode "all") -}}
+{{- range $part := $others -}}
+{{- range $key, $default := omit (get $defaults $part) "shutdownDelaySeconds" -}}
+{{- $said := get (get $values $part) $key -}}
+{{- if ne (toJson $said) (toJson $default) -}}
+{{- $way := ternary (printf "Use mode: parts, or say it in all.%s if there is such a value" $key) "Use mode: all, or say it of apiserver, synchro or controllers" (ne $part "all") -}}
+{{- fail (printf "%s.%s: with mode: %s there is no such workload. %s" $part $key $values.mode $way) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Flags that are said by the chart: a second time they would be an error of the program, or a password that everybody sees. */}}
+{{- define "armadex.validateArgs" -}}
+{{- $root := . -}}
+{{- range $workload := include "armadex.workloads" . | fromJsonArray -}}
+{{- $own := include "armadex.ownArgs" (dict "root" $root "workload" $workload) -}}
+{{- range $field, $args := dict "store" $root.Values.store.extraArgs $workload.part (get $root.Values $workload.part).extraArgs -}}
+{{- range $args -}}
+{{- $flag := splitList "=" . | first -}}
+{{- if regexMatch "password|^--(store|read-store)$" $flag -}}
+{{- fail (printf "%s.extraArgs: %s is said by store.url, store.read.url and the passwordSecret beside each, so that no password is seen by whoever may look at pods" $field $flag) -}}
+{{- end -}}
+{{- if regexMatch (printf "(?m)^- \"?%s(=|\"?$)" (regexQuoteMeta $flag)) $own -}}
+{{- fail (printf "%s.extraArgs: %s is said by the chart itself. Look for the value that has it in values.yaml" $field $flag) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Of a small request what Armadex needs when nobody asks is more than the target, and there would always be as many as may be. */}}
+{{- define "armadex.validateAutoscaling" -}}
+{{- with .Values.apiserver -}}
+{{- if .autoscaling.enabled -}}
+{{- if lt (int .autoscaling.maxReplicas) (int .autoscaling.minReplicas) -}}
+{{- fail (printf "apiserver.autoscaling.maxReplicas: %v is fewer than minReplicas, %v" .autoscaling.maxReplicas .autoscaling.minReplicas) -}}
+{{- end -}}
+{{- $cpu := dig "requests" "cpu" "" .resources | toString -}}
+{{- $milli := ternary (trimSuffix "m" $cpu | float64) (mulf (float64 $cpu) 1000) (hasSuffix "m" $cpu) -}}
+{{- if lt (float64 $milli) 500.0 -}}
+{{- fail "apiserver.resources.requests.cpu: with apiserver.autoscaling.enabled it is what the load is measured by. Request 500m or more" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "armadex.validateControlPlane" -}}
 {{- with .Values.controlPlane -}}
 {{- if and .kubeconfig.apart (or (ne $.Values.mode "parts") (not .kubeconfig.secretName)) -}}
 {{- fail "controlPlane.kubeconfig.apart: it is for mode: parts and a control plane whose kubeconfig is in controlPlane.kubeconfig.secretName" -}}
@@ -44,10 +112,26 @@
 {{- if and .subject (or .kubeconfig.apart (not .kubeconfig.secretName)) -}}
 {{- fail "controlPlane.subject: it says who the one kubeconfig of all parts is of. Name that in controlPlane.kubeconfig.secretName, without apart" -}}
 {{- end -}}
+{{- $isAdministrators := or (not $.Values.install.kubeconfig.secretName) (eq $.Values.install.kubeconfig.secretName .kubeconfig.secretName) -}}
+{{- if and .kubeconfig.secretName $.Values.install.enabled $isAdministrators (not .kubeconfig.asAdministrator) -}}
+{{- fail "install.kubeconfig.secretName: name a Secret with an administrator's kubeconfig of the control plane, for the Jobs alone, and another one in controlPlane.kubeconfig.secretName (README, \"On Karmada\"). To try things, controlPlane.kubeconfig.asAdministrator: true lets Armadex run as the administrator" -}}
+{{- end -}}
 {{- end -}}
 {{- if not (include "armadex.elsewhere" .) -}}
+{{- include "armadex.validateHere" . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Where the control plane is this cluster. */}}
+{{- define "armadex.validateHere" -}}
+{{- if regexMatch "^(default|kube-.*)$" .Release.Namespace -}}
+{{- fail (printf "the namespace of the release is %s, which others use too. Where the control plane is this cluster, Armadex has its own: --namespace clusterpedia-system --create-namespace" .Release.Namespace) -}}
+{{- end -}}
 {{- if .Values.install.kubeconfig.secretName -}}
 {{- fail "install.kubeconfig.secretName: the control plane is this cluster as long as controlPlane.kubeconfig.secretName is empty: name the kubeconfig by which Armadex runs there" -}}
+{{- end -}}
+{{- if .Values.controlPlane.kubeconfig.asAdministrator -}}
+{{- fail "controlPlane.kubeconfig.asAdministrator: where the control plane is this cluster, Armadex has accounts of its own. For another one name its kubeconfig in controlPlane.kubeconfig.secretName" -}}
 {{- end -}}
 {{- if and .Values.controlPlane.namespace (ne .Values.controlPlane.namespace .Release.Namespace) -}}
 {{- fail (printf "controlPlane.namespace: where the control plane is this cluster, Armadex is at home in the namespace of the release, %s. Leave it empty, or install into %s" .Release.Namespace .Values.controlPlane.namespace) -}}
@@ -55,11 +139,75 @@
 {{- if .Values.controlPlane.address -}}
 {{- fail "controlPlane.address: where the control plane is this cluster, its apiserver reaches Armadex by the Service. For another cluster name its kubeconfig in controlPlane.kubeconfig.secretName" -}}
 {{- end -}}
+{{- range include "armadex.missing" (dict "root" . "namespaces" .Values.controlPlane.credentialNamespaces) | fromJsonArray -}}
+{{- if ne . $.Release.Namespace -}}
+{{- fail (printf "controlPlane.credentialNamespaces: there is no namespace %s. Make it first: kubectl create namespace %s" . .) -}}
 {{- end -}}
-{{- if and (eq .Values.certificates.mode "existingSecret") (not .Values.certificates.existingSecret) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A policy whose clusters' credentials lie nowhere that may be read brings nothing in. */}}
+{{- define "armadex.validatePolicies" -}}
+{{- $needing := ternary (list "cluster-api" "vcluster") (list "cluster-api" "kubeconfig" "vcluster") (ne (include "armadex.elsewhere" .) "") -}}
+{{- range include "armadex.policies" . | fromJsonArray -}}
+{{- if and (has . $needing) (not $.Values.controlPlane.credentialNamespaces) -}}
+{{- fail (printf "policies.%s.enabled: name the namespaces of the control plane in which the clusters' credentials lie in controlPlane.credentialNamespaces" .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "armadex.validateCertificates" -}}
+{{- with .Values.certificates -}}
+{{- if and (eq .mode "existingSecret") (not .existingSecret) -}}
 {{- fail "certificates.existingSecret: with certificates.mode: existingSecret name the Secret" -}}
 {{- end -}}
-{{- if and (eq .Values.certificates.mode "certManager") (not .Values.certificates.certManager.issuerRef.name) -}}
+{{- if eq .mode "certManager" -}}
+{{- if not .certManager.issuerRef.name -}}
 {{- fail "certificates.certManager.issuerRef.name: with certificates.mode: certManager name an issuer" -}}
+{{- end -}}
+{{- if ge (include "armadex.seconds" .certManager.renewBefore | int64) (include "armadex.seconds" .certManager.duration | int64) -}}
+{{- fail (printf "certificates.certManager.renewBefore: %s is not less than the duration, %s" .certManager.renewBefore .certManager.duration) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Of hours, minutes and seconds as `720h` or `1h30m`. */}}
+{{- define "armadex.seconds" -}}
+{{- $seconds := 0 -}}
+{{- range $unit, $length := dict "h" 3600 "m" 60 "s" 1 -}}
+{{- $seconds = add $seconds (regexFind (printf "[0-9]+%s" $unit) $ | trimSuffix $unit | int64 | mul $length) -}}
+{{- end -}}
+{{- $seconds -}}
+{{- end -}}
+
+{{- define "armadex.validateNetworks" -}}
+{{- with .Values.networkPolicy -}}
+{{- if and .enabled .egress.enabled (not .egress.rules) -}}
+{{- fail "networkPolicy.egress.rules: with networkPolicy.egress.enabled pods reach what is named here and nothing else: the control plane, the store and the members" -}}
+{{- end -}}
+{{- if and .enabled $.Values.metrics.serviceMonitor.enabled (not .metricsFrom) -}}
+{{- fail "networkPolicy.metricsFrom: with metrics.serviceMonitor.enabled say which pods are the Prometheus's, as - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}, or networkPolicy.enabled: false" -}}
+{{- end -}}
+{{- end -}}
+{{- $alerts := list -}}
+{{- range .Files.Get "files/alerts.yaml" | fromYamlArray -}}
+{{- $alerts = append $alerts .alert -}}
+{{- end -}}
+{{- range .Values.metrics.prometheusRule.disabled -}}
+{{- if not (has . $alerts) -}}
+{{- fail (printf "metrics.prometheusRule.disabled: there is no alert %s, but %s" . (join ", " $alerts)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Those by which the release's objects are found are its own. */}}
+{{- define "armadex.validateLabels" -}}
+{{- range $field, $labels := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels -}}
+{{- range $name, $_ := $labels -}}
+{{- if regexMatch "^(app\\.kubernetes\\.io/(name|instance|version|managed-by|component)|(helm\\.sh|armadex\\.dev)/.*)$" $name -}}
+{{- fail (printf "%s: the chart sets the label %s itself. Call yours otherwise" $field $name) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 
-use crate::helm::Helm;
+use crate::helm::{Helm, pods, values_named};
+use crate::parts::arguments;
 
 #[test]
 fn a_misspelt_value_is_refused_by_name() -> Result<()> {
@@ -14,6 +15,7 @@ fn a_misspelt_value_is_refused_by_name() -> Result<()> {
         ("controlPlane.kubeconfig.secret=x", "'secret'"),
         ("install.editedPolicy=keep", "editedPolicy"),
         ("networkPolicy.egress.rule=x", "'rule'"),
+        ("crds.keep=false", "'keep'"),
         ("metrics.serviceMonitor.enable=true", "'enable'"),
         ("apiserver.resources.limit.memory=1Gi", "'limit'"),
         ("policies.karmada.enable=true", "'enable'"),
@@ -42,7 +44,13 @@ fn a_value_of_another_type_or_form_is_refused() -> Result<()> {
         "apiserver.extraArgs={max-in-flight}",
         "controlPlane.subject=armadex",
         "controlPlane.credentialNamespaces={kube-system}",
+        "controlPlane.namespace=default",
         "policyRights={karmda}",
+        "fullnameOverride=fleet.prod",
+        "fullnameOverride=1st",
+        "nameOverride=fleet.prod",
+        "install.deadlineSeconds=60",
+        "certificates.certManager.renewBefore=30d",
     ] {
         let said = helm.complaint(&["--set", value])?;
         assert!(
@@ -53,20 +61,28 @@ fn a_value_of_another_type_or_form_is_refused() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn values_that_do_not_go_together_are_refused_with_the_way_out() -> Result<()> {
+/// Values, and what helm says of the way out; a password is not said again.
+fn refused(cases: &[(&str, &str)]) -> Result<()> {
     let helm = Helm::ensure()?;
-    for (values, way_out) in [
+    for (values, way_out) in cases {
+        let said = helm.complaint(&["--set", values])?;
+        assert!(said.contains(way_out), "{values}: {said}");
+        assert!(!said.contains("hunter2"), "{said}");
+    }
+    Ok(())
+}
+
+/// A server, and the parts apart.
+const PARTS: &str = "mode=parts,store.url=mysql://u@h/d";
+
+#[test]
+fn a_store_that_can_not_be_meant_is_refused_with_the_way_out() -> Result<()> {
+    refused(&[
         ("mode=parts", "use mode: all"),
         ("all.replicas=2", "name a PostgreSQL or MySQL in store.url"),
         (
             "store.url=postgres://u@h/d,store.urlSecret.name=s",
             "the store is one of them",
-        ),
-        ("store.url=postgres://u:hunter2@h/d", "put it into a Secret"),
-        (
-            "mode=parts,store.url=mysql://u@h/d,store.read.url=mysql://u:hunter2@h/d",
-            "put it into a Secret",
         ),
         ("store.passwordSecret.name=s", "Name a server in store.url"),
         ("store.tlsSecretName=s", "Name one in store.url"),
@@ -82,8 +98,104 @@ fn values_that_do_not_go_together_are_refused_with_the_way_out() -> Result<()> {
             "store.sqlite.emptyDir=true,store.sqlite.existingClaim=c",
             "one of them",
         ),
+    ])
+}
+
+#[test]
+fn a_password_that_everybody_would_see_is_refused() -> Result<()> {
+    let secret = "put it into a Secret";
+    let read = format!("{PARTS},store.read.url=mysql://u:hunter2@h/d");
+    let migration = format!("{PARTS},store.migration.url=mysql://h/d?password=hunter2");
+    refused(&[
+        ("store.url=postgres://u:hunter2@h/d", secret),
+        ("store.url=postgres://u:hun/ter2@h/d", secret),
+        ("store.url=postgres://u:hun?ter2@h/d", secret),
+        ("store.url=postgres://u:1@h/d", secret),
+        ("store.url=postgres://u@h/d?a=b&Password=hunter2", secret),
+        (&read, secret),
+        (&migration, secret),
+        (
+            "store.extraArgs={--store=mysql://u:hunter2@h/d}",
+            "passwordSecret",
+        ),
+        (
+            "all.extraArgs={--read-store=mysql://u@h/d}",
+            "passwordSecret",
+        ),
+        ("all.extraArgs={--store-password-file=/x}", "passwordSecret"),
+    ])?;
+    let helm = Helm::ensure()?;
+    for url in [
+        "postgres://u@h:5432/d?options=a@b",
+        "postgres://h:5432/d?options=a@b",
+    ] {
+        helm.render(
+            &values_named("default"),
+            &["--set", &format!("store.url={url}")],
+        )?;
+    }
+    Ok(())
+}
+
+/// What the chart says of a workload can't be said once more: the program would not start.
+#[test]
+fn a_flag_that_the_chart_says_is_refused() -> Result<()> {
+    let helm = Helm::ensure()?;
+    let made = helm.render(&values_named("default"), &[])?;
+    let pods = pods(&made);
+    let flags = arguments(&pods[0].1).into_iter();
+    let flags = flags.filter_map(|flag| Some(flag.split_once('=')?.0));
+    let flags: Vec<&str> = flags.collect();
+    assert!(flags.len() > 7, "{flags:?}");
+    for flag in flags {
+        let said = helm.complaint(&["--set", &format!("all.extraArgs={{{flag}=x}}")])?;
+        assert!(
+            said.contains(&format!("all.extraArgs: {flag} is said by ")),
+            "{said}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_said_of_a_workload_that_does_not_run_is_refused() -> Result<()> {
+    let all = format!("{PARTS},all.replicas=2");
+    refused(&[
         ("synchro.shards={a}", "Use mode: parts"),
+        ("apiserver.replicas=3", "Use mode: parts"),
+        (
+            "synchro.extraArgs={--purge-after=0}",
+            "say it in all.extraArgs",
+        ),
+        (
+            "controllers.resources.limits.memory=1Gi",
+            "controllers.resources",
+        ),
         ("apiserver.autoscaling.enabled=true", "Use mode: parts"),
+        (&all, "Use mode: all"),
+    ])?;
+    let both = ["--set", "apiserver.shutdownDelaySeconds=3"];
+    Helm::ensure()?.render(&values_named("default"), &both)?;
+    Ok(())
+}
+
+#[test]
+fn an_autoscaler_that_can_not_work_is_refused() -> Result<()> {
+    let scaled = format!("{PARTS},apiserver.autoscaling.enabled=true");
+    let little = format!("{scaled},apiserver.resources.requests.cpu=0.4");
+    let few = format!(
+        "{scaled},apiserver.resources.requests.cpu=500m,apiserver.autoscaling.maxReplicas=1"
+    );
+    refused(&[
+        (&scaled, "Request 500m or more"),
+        (&little, "Request 500m or more"),
+        (&few, "fewer than minReplicas"),
+    ])
+}
+
+#[test]
+fn a_control_plane_that_can_not_be_meant_is_refused_with_the_way_out() -> Result<()> {
+    refused(&[
         ("controlPlane.namespace=other", "install into other"),
         (
             "controlPlane.address=host",
@@ -98,12 +210,66 @@ fn values_that_do_not_go_together_are_refused_with_the_way_out() -> Result<()> {
             "install.kubeconfig.secretName=k",
             "by which Armadex runs there",
         ),
+        (
+            "controlPlane.kubeconfig.secretName=k",
+            "controlPlane.kubeconfig.asAdministrator: true",
+        ),
+        (
+            "controlPlane.kubeconfig.secretName=k,install.kubeconfig.secretName=k",
+            "another one in controlPlane.kubeconfig.secretName",
+        ),
+        (
+            "controlPlane.kubeconfig.asAdministrator=true",
+            "has accounts of its own",
+        ),
+        (
+            "policies.vcluster.enabled=true",
+            "controlPlane.credentialNamespaces",
+        ),
+        (
+            "policies.kubeconfig.enabled=true",
+            "controlPlane.credentialNamespaces",
+        ),
+    ])
+}
+
+/// Whoever is there beside Armadex would have their Secrets read, and `armadex install` refuses them too.
+#[test]
+fn a_namespace_that_others_use_is_refused() -> Result<()> {
+    let helm = Helm::ensure()?;
+    for namespace in ["default", "kube-public"] {
+        let said = helm.complaint(&["--namespace", namespace])?;
+        assert!(said.contains("--namespace clusterpedia-system"), "{said}");
+    }
+    let elsewhere = ["--namespace", "default"];
+    helm.render(&values_named("karmada"), &elsewhere)?;
+    Ok(())
+}
+
+#[test]
+fn the_rest_that_does_not_go_together_is_refused_with_the_way_out() -> Result<()> {
+    let late = "certificates.mode=certManager,certificates.certManager.issuerRef.name=ca,certificates.certManager.duration=1h30m";
+    let late = format!("{late},certificates.certManager.renewBefore=90m");
+    refused(&[
         ("certificates.mode=existingSecret", "name the Secret"),
         ("certificates.mode=certManager", "name an issuer"),
-    ] {
-        let said = helm.complaint(&["--set", values])?;
-        assert!(said.contains(way_out), "{values}: {said}");
-        assert!(!said.contains("hunter2"), "{said}");
-    }
-    Ok(())
+        (&late, "not less than the duration"),
+        (
+            "networkPolicy.egress.enabled=true",
+            "networkPolicy.egress.rules",
+        ),
+        (
+            "metrics.serviceMonitor.enabled=true",
+            "networkPolicy.metricsFrom",
+        ),
+        (
+            "metrics.prometheusRule.disabled={ArmadexDwn}",
+            "there is no alert ArmadexDwn, but ArmadexDown",
+        ),
+        (
+            "commonLabels.app\\.kubernetes\\.io/name=x",
+            "Call yours otherwise",
+        ),
+        ("podLabels.armadex\\.dev/serves=x", "Call yours otherwise"),
+    ])
 }
