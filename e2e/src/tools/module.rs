@@ -98,14 +98,14 @@ impl Module {
         }
     }
 
-    /// helm. 3.14 is the first that the chart is said to work with.
+    /// helm. What the chart says of failures, conflicts and waiting is what helm 4 does.
     pub(super) fn helm() -> Self {
         Self {
             name: "helm",
             version: pinned(include_str!("../../tools/helm/go.mod"), "helm.sh/helm/v4"),
             oldest: Version {
-                major: 3,
-                minor: 14,
+                major: 4,
+                minor: 0,
                 patch: 0,
             },
             programs: &HELM,

@@ -55,7 +55,48 @@ async fn an_apiserver_takes_what_is_rendered_and_lets_the_pods_in() -> Result<()
             .await
             .with_context(|| name.clone())?;
     }
+    names_that_could_be_something_else_are_names(&host, &helm).await?;
     fleet.finish().await;
+    Ok(())
+}
+
+/// YAML takes some of them for numbers and truth, and a Service has neither a dot nor a digit first in its name. As text, for whoever reads it again writes it otherwise.
+async fn names_that_could_be_something_else_are_names(host: &Kubectl, helm: &Helm) -> Result<()> {
+    host.run(&["create", "namespace", "y"]).await?;
+    let values = "mode=parts,store.urlSecret.name=on,store.tlsSecretName=1e3,service.type=LoadBalancer,service.loadBalancerClass=on,\
+        imagePullSecrets[0].name=yes,controlPlane.kubeconfig.secretName=no,controlPlane.kubeconfig.asAdministrator=true,\
+        controlPlane.kubeconfig.context=prod #1";
+    let values: Vec<&str> = values.split(',').map(str::trim).collect();
+    let values = values.join(",");
+    let elsewhere = [
+        "--namespace",
+        "y",
+        "--set",
+        &values,
+        "--set-string",
+        "priorityClassName=123",
+    ];
+    for release in ["123", "on", "1e3", "fleet.prod"] {
+        for flags in [&elsewhere[..2], &elsewhere[..]] {
+            let text = helm.text(release, flags)?;
+            let file = tempfile::NamedTempFile::new()?;
+            std::fs::write(file.path(), &text)?;
+            let path = file.path().to_str().context("a path")?;
+            let apply = [
+                "apply",
+                "--dry-run=server",
+                "--validate=strict",
+                "--filename",
+                path,
+            ];
+            host.run(&apply).await.with_context(|| release.to_owned())?;
+            let contexts = text.matches("\"--context=prod #1\"").count();
+            ensure!(
+                (contexts > 2) == (flags.len() > 2),
+                "{contexts} of {release}"
+            );
+        }
+    }
     Ok(())
 }
 

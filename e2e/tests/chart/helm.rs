@@ -34,6 +34,14 @@ impl Helm {
         objects(&String::from_utf8(output.stdout)?)
     }
 
+    /// All that helm prints of values, taken or refused.
+    pub(crate) fn made(&self, values: &Value) -> Result<(Vec<u8>, Vec<u8>)> {
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), values.to_string())?;
+        let output = self.template(Some(file.path()), &[])?;
+        Ok((output.stdout, output.stderr))
+    }
+
     /// What helm says of values that it refuses.
     pub(crate) fn complaint(&self, flags: &[&str]) -> Result<String> {
         let output = self.template(None, flags)?;
@@ -83,9 +91,21 @@ impl Helm {
         Ok(())
     }
 
+    /// What is made of a release of another name, as it is printed.
+    pub(crate) fn text(&self, release: &str, flags: &[&str]) -> Result<String> {
+        let output = self.template_of(release, None, flags)?;
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{release}: {complaint}");
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
     fn template(&self, values: Option<&Path>, flags: &[&str]) -> Result<Output> {
+        self.template_of(RELEASE, values, flags)
+    }
+
+    fn template_of(&self, release: &str, values: Option<&Path>, flags: &[&str]) -> Result<Output> {
         let mut command = self.command();
-        command.args(["template", RELEASE, "--namespace", NAMESPACE]);
+        command.args(["template", release, "--namespace", NAMESPACE]);
         if let Some(values) = values {
             command.arg("--values").arg(values);
         }

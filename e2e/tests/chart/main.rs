@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod apiserver;
+mod effects;
 mod helm;
 mod hooks;
 mod metrics;
@@ -13,6 +14,7 @@ mod promtool;
 mod refused;
 mod release;
 mod rights;
+mod upgrades;
 mod values;
 
 use std::collections::BTreeSet;

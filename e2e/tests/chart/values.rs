@@ -88,3 +88,37 @@ fn each_value_is_tried_by_a_file_of_values() -> Result<()> {
     }
     Ok(())
 }
+
+/// A value that nothing is made of, or that is tried with what it is anyway, shows nowhere else.
+#[test]
+fn without_a_value_that_is_tried_something_else_is_made() -> Result<()> {
+    let helm = helm::Helm::ensure()?;
+    let mut untried: BTreeSet<String> =
+        chart::values()?.into_iter().map(|told| told.name).collect();
+    for file in helm::all_values()? {
+        let values: Value = serde_saphyr::from_str(&std::fs::read_to_string(&file)?)?;
+        let made = helm.made(&values)?;
+        for name in untried.clone() {
+            let mut without = values.clone();
+            if remove(&mut without, &name) && helm.made(&without)? != made {
+                untried.remove(&name);
+            }
+        }
+    }
+    assert!(
+        untried.is_empty(),
+        "no file of ci shows what these do: {untried:?}"
+    );
+    Ok(())
+}
+
+/// Whether a value was said that is not any more.
+fn remove(values: &mut Value, name: &str) -> bool {
+    let (path, key) = name.rsplit_once('.').unwrap_or(("", name));
+    let path = match path {
+        "" => String::new(),
+        path => format!("/{}", path.replace('.', "/")),
+    };
+    let group = values.pointer_mut(&path).and_then(Value::as_object_mut);
+    group.is_some_and(|group| group.remove(key).is_some())
+}

@@ -1,0 +1,186 @@
+//! What values say is in the objects: numbers, how pods are replaced and spread, who they run as, and who is sent to them.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::helm::{self, Helm};
+
+fn made(values: &str) -> Result<Vec<Value>> {
+    Helm::ensure()?.render(&helm::values_named(values), &[])
+}
+
+fn of_kind<'a>(made: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    made.iter()
+        .filter(|object| object["kind"] == kind)
+        .collect()
+}
+
+fn called<'a>(made: &'a [Value], kind: &str, name: &str) -> Result<&'a Value> {
+    let mut all = of_kind(made, kind).into_iter();
+    let found = all.find(|object| object["metadata"]["name"] == name);
+    found.with_context(|| format!("there is no {kind} {name}"))
+}
+
+#[test]
+fn a_workload_has_as_many_pods_as_are_said_and_a_budget_that_is_about_them() -> Result<()> {
+    let made = made("parts")?;
+    for (name, replicas) in [
+        ("fleet-apiserver", 3),
+        ("fleet-synchro", 4),
+        ("fleet-synchro-eu", 4),
+        ("fleet-controllers", 5),
+    ] {
+        let spec = &called(&made, "Deployment", name)?["spec"];
+        assert_eq!(spec["replicas"], replicas, "{name}");
+        let strategy =
+            json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}});
+        assert_eq!(spec["strategy"], strategy, "{name}");
+        let budget = &called(&made, "PodDisruptionBudget", name)?["spec"];
+        assert_eq!(budget["selector"], spec["selector"], "{name}");
+        assert_eq!(budget["maxUnavailable"], 1, "{name}");
+    }
+    let made = self::made("default")?;
+    let stateful = &of_kind(&made, "StatefulSet")[0]["spec"];
+    assert_eq!(stateful["replicas"], 1);
+    assert_eq!(stateful["serviceName"], "armadex-metrics");
+    Ok(())
+}
+
+#[test]
+fn the_number_of_api_servers_is_the_autoscalers_where_helm_can_not_look() -> Result<()> {
+    let made = made("here")?;
+    let name = "armadex-index-apiserver";
+    assert_eq!(
+        called(&made, "Deployment", name)?["spec"]["replicas"],
+        Value::Null
+    );
+    let scaler = &called(&made, "HorizontalPodAutoscaler", name)?["spec"];
+    assert_eq!(scaler["scaleTargetRef"]["name"], name);
+    assert_eq!(
+        (&scaler["minReplicas"], &scaler["maxReplicas"]),
+        (&json!(3), &json!(9))
+    );
+    assert_eq!(
+        scaler["metrics"][0]["resource"]["target"]["averageUtilization"],
+        70
+    );
+    assert_eq!(scaler["behavior"]["scaleDown"]["policies"][0]["value"], 1);
+    Ok(())
+}
+
+#[test]
+fn a_certificate_is_good_for_the_name_by_which_the_control_plane_asks() -> Result<()> {
+    for (values, name) in [
+        ("parts", "armadex-apiserver.clusterpedia-system.svc"),
+        ("all-server", "armadex-apiserver.armadex-system.svc"),
+    ] {
+        let made = made(values)?;
+        let certificate = of_kind(&made, "Certificate")[0];
+        assert_eq!(certificate["spec"]["dnsNames"], json!([name]), "{values}");
+    }
+    Ok(())
+}
+
+#[test]
+fn pods_are_nobodys_and_may_write_nowhere_but_in_their_volumes() -> Result<()> {
+    for values in ["default", "karmada", "here"] {
+        for (name, pod) in helm::pods(&made(values)?) {
+            let context = json!({
+                "runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
+                "fsGroupChangePolicy": "OnRootMismatch", "seccompProfile": {"type": "RuntimeDefault"},
+            });
+            assert_eq!(pod["spec"]["securityContext"], context, "{name}");
+            let context = json!({
+                "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+                "capabilities": {"drop": ["ALL"]},
+            });
+            let container = &pod["spec"]["containers"][0];
+            assert_eq!(container["securityContext"], context, "{name}");
+        }
+    }
+    Ok(())
+}
+
+/// When the mode changes, pods of both are there for a while.
+#[test]
+fn the_service_leads_to_the_pods_that_serve_in_either_mode() -> Result<()> {
+    let all = ["default", "all-server", "parts", "here"];
+    for values in all {
+        let made = made(values)?;
+        let services = of_kind(&made, "Service").into_iter();
+        let mut services =
+            services.filter(|service| service["spec"]["ports"][0]["name"] == "https");
+        let selector = &services.next().context("a Service")?["spec"]["selector"];
+        assert_eq!(selector["app.kubernetes.io/component"], Value::Null);
+        for (name, pod) in helm::pods(&made) {
+            let labels = &pod["metadata"]["labels"];
+            let is_selected = selector.as_object().into_iter().flatten();
+            let is_selected = is_selected
+                .clone()
+                .all(|(key, value)| labels[key] == *value);
+            let ports = pod["spec"]["containers"][0]["ports"].to_string();
+            assert_eq!(is_selected, ports.contains("https"), "{values}: {name}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_file_stays_when_a_server_takes_its_place_unless_it_is_said_otherwise() -> Result<()> {
+    let policy = |values: &str| -> Result<Value> {
+        let made = made(values)?;
+        let claim = of_kind(&made, "PersistentVolumeClaim")[0];
+        Ok(claim["metadata"]["annotations"]["helm.sh/resource-policy"].clone())
+    };
+    assert_eq!(policy("default")?, "keep");
+    assert_eq!(policy("volume")?, Value::Null);
+    Ok(())
+}
+
+/// Helm deletes the controllers with them, without whom no cluster and no policy goes.
+#[test]
+fn definitions_always_stay() -> Result<()> {
+    let made = made("default")?;
+    let definitions = of_kind(&made, "CustomResourceDefinition");
+    assert_eq!(definitions.len(), 4);
+    for definition in definitions {
+        let annotations = &definition["metadata"]["annotations"];
+        assert_eq!(annotations["helm.sh/resource-policy"], "keep");
+    }
+    Ok(())
+}
+
+/// The program has to be done before the Job is, or nobody reads why it is not; and what a Job leaves behind is its log alone.
+#[test]
+fn a_job_that_fails_leaves_its_log_and_no_rights() -> Result<()> {
+    let mut seen = 0;
+    for values in ["karmada", "parts", "platforms"] {
+        for object in made(values)? {
+            let annotations = &object["metadata"]["annotations"];
+            let Some(policy) = annotations["helm.sh/hook-delete-policy"].as_str() else {
+                continue;
+            };
+            let is_job = object["kind"] == "Job";
+            assert_eq!(
+                policy.contains("hook-failed"),
+                !is_job,
+                "{}",
+                helm::named(&object)
+            );
+            if !is_job {
+                continue;
+            }
+            seen += 1;
+            assert_eq!(annotations["helm.sh/hook-output-log-policy"], "hook-failed");
+            assert_eq!(object["spec"]["backoffLimit"], 1);
+            let told = crate::parts::arguments(&object["spec"]["template"]);
+            let told = told.iter().find_map(|flag| flag.strip_prefix("--timeout="));
+            let deadline = object["spec"]["activeDeadlineSeconds"].as_i64();
+            if let Some(told) = told {
+                assert_eq!(told.parse::<i64>()?, deadline.context("a deadline")? - 60);
+            }
+        }
+    }
+    assert!(seen > 6, "{seen}");
+    Ok(())
+}

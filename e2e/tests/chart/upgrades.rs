@@ -1,0 +1,116 @@
+//! Upgrades on a real apiserver, where helm looks at what is there: they end nothing that works, and grant what can be granted.
+
+use anyhow::{Context, Result, ensure};
+use armadex_e2e::{Harness, Kubectl, Options, chart, deploy};
+
+use crate::helm::{self, Helm};
+
+const APISERVERS: &str = "deployment/armadex-apiserver";
+const SERVER: &str = "mode=parts,store.url=postgres://u@h/d,apiserver.resources.requests.cpu=1";
+const SCALED: &str = "mode=parts,store.url=postgres://u@h/d,apiserver.resources.requests.cpu=1,apiserver.autoscaling.enabled=true";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_ends_nothing_that_works() -> Result<()> {
+    let fleet = Harness::start(Options {
+        members: 0,
+        ..Options::default()
+    })
+    .await?;
+    let (host, helm) = (fleet.kubectl("host"), Helm::ensure()?);
+    let kubeconfig = fleet.folder().kubeconfig("host");
+    let chart = chart::folder().to_str().context("a path")?.to_owned();
+    let upgrade = |values: &str| {
+        let flags = [
+            "upgrade",
+            "--install",
+            "--create-namespace",
+            helm::RELEASE,
+            &chart,
+            "--no-hooks",
+            "--reset-values",
+            "--set",
+            values,
+        ];
+        helm.release(&kubeconfig, &flags)
+    };
+    upgrade("log.level=info")?;
+    upgrade(SERVER)?;
+    the_file_is_there(&host).await?;
+    host.run(&in_namespace(&["scale", APISERVERS, "--replicas=5"]))
+        .await?;
+    upgrade(SCALED)?;
+    ensure!(
+        replicas(&host).await? == "5",
+        "the autoscaler's are as many as ran"
+    );
+    rights_go_with_their_policy(&host, upgrade).await?;
+    namespaces_of_platforms_may_come_later(&host, upgrade).await?;
+    fleet.finish().await;
+    Ok(())
+}
+
+fn in_namespace<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    [arguments, &["--namespace", helm::NAMESPACE]].concat()
+}
+
+async fn replicas(host: &Kubectl) -> Result<String> {
+    let get = ["get", APISERVERS, "--output", "jsonpath={.spec.replicas}"];
+    host.run(&in_namespace(&get)).await
+}
+
+/// It is what there is to copy from.
+async fn the_file_is_there(host: &Kubectl) -> Result<()> {
+    host.run(&in_namespace(&["get", "pvc/armadex-store"]))
+        .await?;
+    let stateful = host
+        .output(&in_namespace(&["get", "statefulset/armadex"]))
+        .await?;
+    ensure!(!stateful.status.success(), "its pod is not");
+    Ok(())
+}
+
+async fn is_there(host: &Kubectl, arguments: &[&str]) -> Result<bool> {
+    let get = [&["get"], arguments].concat();
+    Ok(host.output(&get).await?.status.success())
+}
+
+/// One that is not enabled any more, and there, has clusters on board.
+async fn rights_go_with_their_policy(
+    host: &Kubectl,
+    upgrade: impl Fn(&str) -> Result<()>,
+) -> Result<()> {
+    let rights = ["clusterrolebinding/armadex-rancher"];
+    let policy = std::fs::read_to_string(deploy::folder().join("policies/rancher.yaml"))?;
+    host.apply(&policy).await?;
+    let label = "app.kubernetes.io/managed-by=armadex";
+    host.run(&["label", "clusterimportpolicy/rancher", label])
+        .await?;
+    upgrade(SCALED)?;
+    ensure!(is_there(host, &rights).await?, "its policy is there");
+    host.run(&["delete", "clusterimportpolicy/rancher"]).await?;
+    upgrade(SCALED)?;
+    ensure!(!is_there(host, &rights).await?, "its policy is gone");
+    Ok(())
+}
+
+async fn namespaces_of_platforms_may_come_later(
+    host: &Kubectl,
+    upgrade: impl Fn(&str) -> Result<()>,
+) -> Result<()> {
+    let rancher = format!("{SCALED},policyRights={{rancher}}");
+    let rights = ["role/armadex-credentials", "--namespace=fleet-default"];
+    upgrade(&rancher)?;
+    host.run(&["create", "namespace", "fleet-default"]).await?;
+    ensure!(!is_there(host, &rights).await?, "there was no namespace");
+    upgrade(&rancher)?;
+    ensure!(is_there(host, &rights).await?, "there is one");
+    let named = format!("{SCALED},controlPlane.credentialNamespaces={{nowhere}}");
+    let refused = upgrade(&named)
+        .err()
+        .context("there is no such namespace")?;
+    ensure!(
+        format!("{refused:#}").contains("kubectl create namespace nowhere"),
+        "{refused:#}"
+    );
+    Ok(())
+}
