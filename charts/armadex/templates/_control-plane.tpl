@@ -64,33 +64,15 @@ namespace and the accounts of this release. To another control plane the Job of 
 {{- toJson $enabled -}}
 {{- end -}}
 
-{{/* Which parts have a role of ours; that of a policy's file is of the controllers, but for credentials, which the synchro reads too. */}}
-{{- define "armadex.partsOfRole" -}}
-{{- $parts := get (dict
-  "armadex-control-plane" "apiserver synchro controllers"
-  "armadex-apiserver" "apiserver"
-  "armadex-registration" "apiserver"
-  "armadex-synchro" "synchro"
-  "armadex-lease" "synchro controllers"
-  "armadex-events" "synchro controllers"
-  "armadex-credentials" "synchro controllers"
-  "armadex-controllers" "controllers"
-) .role -}}
-{{- if $parts -}}
-{{- $parts -}}
-{{- else if .isPolicy -}}
-controllers
-{{- else -}}
-{{- fail (printf "files/rbac has the role %s, and templates/_control-plane.tpl does not say which parts have it" .role) -}}
-{{- end -}}
-{{- end -}}
-
-{{/* The subjects of a role: (dict "root" $ "role" NAME "isPolicy" BOOL). */}}
+{{/* The subjects of a binding: those of the parts that its annotation names, and of all of them. (dict "root" $ "binding" OBJECT) */}}
 {{- define "armadex.subjects" -}}
 {{- $root := .root -}}
-{{- $has := include "armadex.partsOfRole" . | splitList " " -}}
+{{- $has := dig "metadata" "annotations" "armadex.dev/parts" "" .binding -}}
+{{- if not $has -}}
+{{- fail (printf "files/rbac: the binding %s does not say in its annotation armadex.dev/parts which parts have its role" .binding.metadata.name) -}}
+{{- end -}}
 {{- range include "armadex.parts" .root | splitList " " }}
-{{- if or (eq . "all") (has . $has) }}
+{{- if or (eq . "all") (has . (splitList "," $has)) }}
 - kind: ServiceAccount
   name: {{ include "armadex.account" (dict "root" $root "part" .) | quote }}
   namespace: {{ include "armadex.controlPlaneNamespace" $root | quote }}
@@ -115,7 +97,7 @@ controllers
 {{- toJson $namespaces -}}
 {{- end -}}
 
-{{/* An object of the sources with the release's namespace, accounts and labels: (dict "root" $ "object" OBJECT "isPolicy" BOOL). */}}
+{{/* An object of the sources with the release's namespace, accounts and labels: (dict "root" $ "object" OBJECT). */}}
 {{- define "armadex.placed" -}}
 {{- $object := deepCopy .object -}}
 {{- $metadata := $object.metadata -}}
@@ -123,7 +105,7 @@ controllers
 {{- $_ := set $metadata "namespace" (include "armadex.controlPlaneNamespace" .root) -}}
 {{- end -}}
 {{- if $object.roleRef -}}
-{{- $_ := set $object "subjects" (include "armadex.subjects" (dict "root" .root "role" $metadata.name "isPolicy" .isPolicy) | fromYamlArray) -}}
+{{- $_ := set $object "subjects" (include "armadex.subjects" (dict "root" .root "binding" $object) | fromYamlArray) -}}
 {{- end -}}
 {{- if and $object.rules (eq $metadata.name "armadex-registration") -}}
 {{- $_ := set $object "rules" (include "armadex.registrationRules" $object.rules | fromYamlArray) -}}
@@ -151,7 +133,7 @@ controllers
 {{- if and (eq .object.kind "Namespace") (hasPrefix "armadex-" .object.metadata.name) }}
 {{- $_ := set .object.metadata "annotations" (dict "helm.sh/resource-policy" "keep") }}
 ---
-{{ include "armadex.placed" (dict "root" $ "object" .object "isPolicy" .isPolicy) }}
+{{ include "armadex.placed" (dict "root" $ "object" .object) }}
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -163,7 +145,7 @@ controllers
 {{- $isHomes := and (not .isPolicy) (eq .object.metadata.name "armadex-credentials") }}
 {{- if and (has .object.kind (list "Role" "ClusterRole" "RoleBinding" "ClusterRoleBinding")) (not $isHomes) (not (has .object.metadata.namespace $missing)) }}
 ---
-{{ include "armadex.placed" (dict "root" $ "object" .object "isPolicy" .isPolicy) }}
+{{ include "armadex.placed" (dict "root" $ "object" .object) }}
 {{- end }}
 {{- end }}
 {{- include "armadex.furtherRights" . }}
@@ -175,7 +157,7 @@ controllers
 {{- range $namespace := .Values.controlPlane.credentialNamespaces }}
 {{- range include "armadex.sources" $ | fromJsonArray }}
 {{- if and (not .isPolicy) (eq .object.metadata.name "armadex-credentials") (not (has $namespace $policys)) }}
-{{- $placed := include "armadex.placed" (dict "root" $ "object" .object "isPolicy" false) | fromYaml }}
+{{- $placed := include "armadex.placed" (dict "root" $ "object" .object) | fromYaml }}
 {{- $_ := set $placed.metadata "namespace" $namespace }}
 ---
 {{ toYaml $placed }}

@@ -41,6 +41,8 @@ async fn on_a_control_plane_elsewhere(fleet: &Harness, helm: &Helm) -> Result<()
     let subjects = async || host.run(&[&binding[..], &[subject]].concat()).await;
     ensure!(subjects().await? == "armadex");
     run("pre-upgrade").await?;
+    run("post-upgrade").await?;
+    run("post-rollback").await?;
     ensure!(subjects().await? == "armadex");
     run("post-delete").await?;
     let left = host
