@@ -178,7 +178,10 @@ impl Trouble {
 /// What the way there had to say. It has seen neither a request nor an answer.
 fn unreached(error: &kube::Error) -> Trouble {
     const WHAT: &str = "the API server can't be reached";
-    let causes = successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source()).take(CAUSES);
+    let causes = successors(error.source(), |cause: &&(dyn Error + 'static)| {
+        (*cause).source()
+    })
+    .take(CAUSES);
     let reason = causes.filter_map(reason).next();
     let (kind, words) = reason.unwrap_or((TroubleKind::Unavailable, String::new()));
     let message = match words.as_str() {
