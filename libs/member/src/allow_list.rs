@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use crate::connection::Connection;
 use crate::error::ConfigError;
 
 /// The longest name that DNS has.
@@ -113,14 +112,13 @@ impl fmt::Display for AllowList {
 }
 
 impl AllowList {
-    /// Whether a connection leads where members may be, as far as its URLs tell; what names lead to is for [`Self::admitted`].
-    pub(crate) fn check(&self, connection: &Connection) -> Result<(), ConfigError> {
-        let host = connection.server.host();
-        match &connection.proxy {
+    /// Whether the host of an API server, and that of the proxy on the way to it, are where members may be, as far as they tell; what names lead to is for
+    /// [`Self::admitted`].
+    pub(crate) fn check(&self, host: &str, proxy: Option<&str>) -> Result<(), ConfigError> {
+        match proxy {
             None => self.check_host("the API server's URL", host),
             Some(proxy) => {
-                let of_proxy = proxy.url.host().unwrap_or_default();
-                self.check_host("the proxy's URL", of_proxy)?;
+                self.check_host("the proxy's URL", proxy)?;
                 self.check_host_behind_proxy("the API server's URL", host)
             }
         }

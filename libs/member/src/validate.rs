@@ -78,7 +78,9 @@ pub fn validate(
     }?;
     let connection = &mut validated.connection;
     connection.proxy = proxy.or(connection.proxy.take());
-    allowed.check(connection)?;
+    let proxy = connection.proxy.as_ref();
+    let proxy = proxy.map(|proxy| proxy.url.host().unwrap_or_default());
+    allowed.check(connection.server.host(), proxy)?;
     connection.allowed = allowed.clone();
     validated.warnings.extend(unverified(&validated.connection));
     Ok(validated)

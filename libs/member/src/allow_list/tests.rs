@@ -1,7 +1,4 @@
-use std::collections::BTreeMap;
-
 use super::*;
-use crate::proxy;
 
 fn list(entries: &str) -> AllowList {
     let entries = entries.split(',').filter(|entry| !entry.is_empty());
@@ -9,9 +6,12 @@ fn list(entries: &str) -> AllowList {
 }
 
 fn refusal(list: &AllowList, server: &str, by: Option<&str>) -> Option<String> {
-    let mut connection = Connection::plain(server);
-    connection.proxy = by.map(|by| proxy::parse("p", by, &BTreeMap::new()).expect("a proxy"));
-    let checked = list.check(&connection);
+    let host = |url: &str| {
+        let url: http::Uri = url.parse().expect(url);
+        url.host().expect("a host").to_owned()
+    };
+    let by = by.map(host);
+    let checked = list.check(&host(server), by.as_deref());
     checked.err().map(|error| error.to_string())
 }
 
