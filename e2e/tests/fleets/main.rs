@@ -15,5 +15,6 @@ mod fields;
 mod handover;
 mod installing;
 mod onboarding;
+mod platforms;
 mod readme;
 mod replicas;
