@@ -136,6 +136,18 @@ fn only_the_right_crates_name_sqlx_and_axum() {
     assert_eq!(users("axum"), ["armadex"]);
 }
 
+/// The compiler that everybody builds with, and that makes the image.
+#[test]
+fn the_image_is_made_by_the_compiler_of_everybody() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).expect(name);
+    let toolchain = read("rust-toolchain.toml");
+    let channel = toolchain.split("channel = \"").nth(1);
+    let channel = channel.and_then(|rest| rest.split('"').next());
+    let image = format!("library/rust:{}-", channel.expect("a channel"));
+    assert!(read("Dockerfile").contains(&image), "not {image}");
+}
+
 #[test]
 fn the_pure_crates_have_no_io() {
     let (_, outside) = seen();
