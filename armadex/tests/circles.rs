@@ -27,7 +27,7 @@ fn a_circle_is_found_whatever_its_imports_look_like() {
     for (name, text) in [
         (
             "lib.rs",
-            "mod a;\nmod b;\nmod c;\nmod d;\nmod e;\nmod f;\npub use d::Four;\npub use e::Five;\n",
+            "mod a;\nmod b;\nmod c;\nmod d;\nmod e;\nmod f;\nmod g;\npub use d::Four;\npub use e::Five;\n",
         ),
         (
             "a.rs",
@@ -50,6 +50,8 @@ fn a_circle_is_found_whatever_its_imports_look_like() {
             "#[cfg(test)]\nmod tests {\n    use crate::e;\n}\nuse crate::f::Seven;\n",
         ),
         ("f/tests.rs", "use crate::a;\n"),
+        ("g.rs", "mod inner;\nuse inner::Eight;\n"),
+        ("g/inner.rs", "pub(in crate::g) struct Eight;\n"),
     ] {
         let path = directory.path().join(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
@@ -155,7 +157,9 @@ fn paths(module: &Module, files: &BTreeSet<Module>, text: &str) -> Vec<Module> {
             _ => continue,
         };
         let rest = &code[start + word.len()..];
-        if rest.starts_with("::") && !code[..start].ends_with("::") {
+        let before = &code[..start];
+        // Who may see something is no import.
+        if rest.starts_with("::") && !before.ends_with("::") && !before.ends_with("(in ") {
             expand(from, &rest[2..], &mut found);
         }
     }

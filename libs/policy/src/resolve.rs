@@ -92,6 +92,11 @@ impl From<&ResolvedReference> for Gvr {
 }
 
 impl Gvr {
+    /// Whether it is the kind of Secrets.
+    pub(crate) fn is_of_secrets(&self) -> bool {
+        self.group.is_empty() && self.resource == "secrets"
+    }
+
     /// Whether these are the names of a kind, which become parts of a path; what is wrong, if not.
     /// Anything else in them would lead to other objects than those that are spoken of.
     pub fn check(&self) -> Result<(), String> {

@@ -26,7 +26,7 @@ impl SecretNamespaces {
     /// not the name of a kind could lead to another one, so nothing is read under it.
     pub fn check(&self, kind: &Gvr, namespace: &str) -> Result<(), String> {
         kind.check()?;
-        if !is_secret(kind) || self.allowed.contains(namespace) {
+        if !kind.is_of_secrets() || self.allowed.contains(namespace) {
             return Ok(());
         }
         let allowed: Vec<&str> = self.allowed.iter().map(String::as_str).collect();
@@ -44,7 +44,7 @@ impl SecretNamespaces {
     pub fn check_object(&self, kind: &Gvr, object: &ObjectName) -> Result<(), String> {
         let ObjectName { namespace, name } = object;
         self.check(kind, namespace)?;
-        if is_secret(kind) && is_serving_secret(name) {
+        if kind.is_of_secrets() && is_serving_secret(name) {
             return Err(format!(
                 "Secret {namespace}/{name} may not be read for a policy: it is the serving certificate of Armadex"
             ));
@@ -56,7 +56,7 @@ impl SecretNamespaces {
     /// for that may not be read, whatever the role allows.
     pub fn scopes(&self, kind: &Gvr) -> Result<Vec<WatchScope>, String> {
         kind.check()?;
-        if !is_secret(kind) {
+        if !kind.is_of_secrets() {
             return Ok(vec![WatchScope::All]);
         }
         if self.allowed.is_empty() {
@@ -71,16 +71,11 @@ impl SecretNamespaces {
     /// The one of [`scopes`](Self::scopes) that has the objects of a namespace.
     pub fn scope(&self, kind: &Gvr, namespace: &str) -> Result<WatchScope, String> {
         self.check(kind, namespace)?;
-        Ok(match is_secret(kind) {
+        Ok(match kind.is_of_secrets() {
             true => WatchScope::Namespace(namespace.to_owned()),
             false => WatchScope::All,
         })
     }
-}
-
-/// Whether it is the kind of Secrets.
-pub(crate) fn is_secret(kind: &Gvr) -> bool {
-    kind.group.is_empty() && kind.resource == "secrets"
 }
 
 #[cfg(test)]

@@ -4,10 +4,15 @@ use std::{fmt, io};
 
 use handlebars::Output;
 
-use super::go::print::Out;
-
 /// Longest result, in bytes: what an API server takes as one object.
 pub const OUTPUT_LIMIT: usize = 1024 * 1024;
+
+/// Where values are written to.
+pub(super) trait Out: fmt::Write {
+    /// Called before so many values in a list or map are looked at. What is written of them may be next to nothing: who holds what a template
+    /// does to its limits counts them here.
+    fn look_at(&mut self, values: usize) -> fmt::Result;
+}
 
 /// Takes text until [`OUTPUT_LIMIT`], then fails for good.
 #[derive(Default)]

@@ -28,7 +28,6 @@ use super::{
 use crate::{
     Gvr,
     retries::{LONGEST, WatchBackoff},
-    secrets::is_secret,
 };
 use armadex_control_plane::{ANSWER_LIMIT, Trouble, TroubleKind};
 
@@ -158,7 +157,7 @@ pub(super) fn in_words(gvr: &Gvr, verb: Verb, trouble: Trouble) -> Trouble {
 fn request(client: &Client, key: &WatchKey) -> (Api<DynamicObject>, watcher::Config) {
     let resource = api_resource(&key.gvr);
     let client = client.clone();
-    let config = match is_secret(&key.gvr) {
+    let config = match key.gvr.is_of_secrets() {
         true => watcher::Config::default()
             .page_size(PAGE_OF_SECRETS)
             .fields(OTHER_SECRETS),

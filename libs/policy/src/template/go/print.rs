@@ -7,6 +7,7 @@ use super::{
     quote,
     value::{List, Map, Value},
 };
+use crate::template::bounded::Out;
 
 /// What Go prints for what is not there. Clusterpedia takes it out of every result, wherever it is from.
 pub(super) const NO_VALUE: &str = "<no value>";
@@ -26,13 +27,6 @@ pub(super) struct Flags {
     pub(super) syntax: bool,
     pub(super) width: Option<usize>,
     pub(super) precision: Option<usize>,
-}
-
-/// Where values are written to.
-pub(in crate::template) trait Out: Write {
-    /// Called before so many values in a list or map are looked at. What is written of them may be next to nothing: who holds what a template
-    /// does to its limits counts them here.
-    fn look_at(&mut self, values: usize) -> Result;
 }
 
 /// Writes values to a text that may not take all of them.

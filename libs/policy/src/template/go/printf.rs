@@ -3,9 +3,10 @@
 use std::fmt::Result;
 
 use super::{
-    print::{Flags, Out, Printer},
+    print::{Flags, Printer},
     value::Value,
 };
+use crate::template::bounded::Out;
 
 /// Widths and precisions that Go takes for none.
 const MOST: i64 = 1_000_000;

@@ -7,9 +7,10 @@ use std::{
 };
 
 use crate::template::{
+    bounded::Out,
     budget::{Budget, Exceeded},
     go::{
-        print::{self, Out, Printer},
+        print::{self, Printer},
         stop::Failure,
         value::{FIELD, ITEM, List, Map, SMALL, Text, Value},
     },
