@@ -100,23 +100,34 @@ impl Done {
             let Some((name, done, outcome)) = running.next().await else {
                 break;
             };
-            let is_outage = outcome
-                .as_ref()
-                .is_err_and(|trouble| trouble.kind.is_outage());
-            (outages, together) = match is_outage {
-                true => (outages + 1, 1),
-                false => (0, TOGETHER),
+            let kind = outcome.as_ref().err().map(|trouble| trouble.kind);
+            // What is wrong for all of them is asked for one by one.
+            let is_of_many = |kind: TroubleKind| kind.is_of_many() || kind == TroubleKind::Missing;
+            together = if kind.is_some_and(is_of_many) {
+                1
+            } else {
+                TOGETHER
+            };
+            outages = if kind.is_some_and(TroubleKind::is_outage) {
+                outages + 1
+            } else {
+                0
             };
             self.note(&name, done, outcome);
         }
         self.left += changes.count();
     }
 
-    fn note(&mut self, name: &str, done: &'static str, outcome: Result<(), Trouble>) {
-        let Err(trouble) = outcome else {
-            info!(cluster = name, "lifecycle {name} {done}");
-            self.carried += 1;
-            return;
+    fn note(&mut self, name: &str, done: &'static str, outcome: Result<bool, Trouble>) {
+        let trouble = match outcome {
+            Ok(true) => {
+                info!(cluster = name, "lifecycle {name} {done}");
+                self.carried += 1;
+                return;
+            }
+            // It has become somebody else's.
+            Ok(false) => return,
+            Err(trouble) => trouble,
         };
         self.silence |= trouble.kind == TroubleKind::Unanswered;
         self.failures.push(Problem {
@@ -142,18 +153,19 @@ impl Change<'_> {
         self,
         api: &Objects<PediaClusterLifecycle>,
         policy: &ClusterImportPolicy,
-    ) -> (String, &'static str, Result<(), Trouble>) {
+    ) -> (String, &'static str, Result<bool, Trouble>) {
         let (name, done) = self.in_words();
         (name, done, self.carry_out(api, policy).await)
     }
 
+    /// Whether there was anything to do.
     async fn carry_out(
         self,
         api: &Objects<PediaClusterLifecycle>,
         policy: &ClusterImportPolicy,
-    ) -> Result<(), Trouble> {
+    ) -> Result<bool, Trouble> {
         let params = PatchParams::apply(FIELD_MANAGER);
-        match self {
+        let put = match self {
             Self::Create(lifecycle) => {
                 let mut new = lifecycle.clone();
                 new.metadata.resource_version = Some(NOT_THERE_YET.to_owned());
@@ -166,22 +178,22 @@ impl Change<'_> {
                 let lifecycle = lifecycle.clone();
                 put(api, policy, lifecycle, &params.force(), |_| None).await
             }
-            Self::Delete(leaving) => delete(api, policy, leaving).await,
-        }
+            Self::Delete(leaving) => return delete(api, policy, leaving).await,
+        };
+        put.map(|()| true)
     }
 }
 
-/// Deletes a lifecycle, unless it has become somebody else's.
+/// Deletes a lifecycle, unless it has become somebody else's; whether it was there.
 async fn delete(
     api: &Objects<PediaClusterLifecycle>,
     policy: &ClusterImportPolicy,
     leaving: &Leaving,
-) -> Result<(), Trouble> {
+) -> Result<bool, Trouble> {
     let owner = policy.metadata.uid.as_deref().unwrap_or_default();
     let Leaving { name, uid, version } = leaving;
     let is_ours = |metadata: &ObjectMeta| controlled_by(metadata, owner);
-    let deleted = api.delete_if(name, uid, version.clone(), is_ours);
-    deleted.await.map(drop)
+    api.delete_if(name, uid, version.clone(), is_ours).await
 }
 
 /// Applies a lifecycle. After a conflict it says whose the lifecycle is by now; if it is the

@@ -90,15 +90,10 @@ impl Summary {
         self.left > 0 || self.problems.iter().any(|problem| problem.may_pass)
     }
 
-    /// Whether something was carried out: what failed before did not fail again and again.
-    pub(crate) const fn went_on(&self) -> bool {
-        self.carried > 0
-    }
-
     /// Whether nothing but time was wanting.
     pub(crate) fn goes_on(&self) -> bool {
         let may_pass = |problem: &Problem| problem.may_pass;
-        self.went_on() && self.left > 0 && !self.problems.iter().any(may_pass)
+        self.carried > 0 && self.left > 0 && !self.problems.iter().any(may_pass)
     }
 }
 
