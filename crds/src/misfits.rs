@@ -19,7 +19,8 @@ pub fn misfits(crd: &CustomResourceDefinition, object: &Value) -> Vec<String> {
     found
 }
 
-/// Makes the empty text of what has no value where the CRD requires a text, as Go's decoder does: `group:` with nothing behind it is the core group.
+/// Makes the empty text of a group that has no value, where the CRD requires one, as Go's decoder does: `group:` with nothing behind it is the core group. Of other
+/// texts Go makes the same, and the empty text would be put in the place of a Secret's name.
 pub fn empty_texts(crd: &CustomResourceDefinition, object: &mut Value) {
     if let Some(schema) = schema_of(crd) {
         fill(schema, object);
@@ -33,7 +34,12 @@ fn fill(schema: &JSONSchemaProps, value: &mut Value) {
             let is_required = |name| schema.required.iter().flatten().any(|one| one == name);
             for (name, property) in schema.properties.iter().flatten() {
                 match fields.get_mut(name) {
-                    Some(field) if field.is_null() && is_text(property) && is_required(name) => {
+                    Some(field)
+                        if name == "group"
+                            && field.is_null()
+                            && is_text(property)
+                            && is_required(name) =>
+                    {
                         *field = Value::String(String::new());
                     }
                     Some(field) => fill(property, field),
