@@ -4,7 +4,8 @@
 use armadex_crds::{PediaCluster, PediaClusterStatus, ResourceSyncCondition};
 use jiff::Timestamp;
 
-/// When each resource that was ever compared had been proved; where one of them never was, when the PediaCluster was made, from when on a proof is owed.
+/// When each resource that was ever proved had been; where none of them was, when the PediaCluster was made, from when on a proof is owed. Of one that is new among
+/// others the audits tell by themselves.
 pub(crate) fn unproved_since(object: &PediaCluster) -> Timestamp {
     let made = object.metadata.creation_timestamp.as_ref();
     let made = made.map_or_else(Timestamp::now, |made| made.0);
@@ -18,9 +19,8 @@ fn proved(status: &PediaClusterStatus) -> Option<Timestamp> {
         return audit.map(|audit| audit.time.0);
     }
     let audits = conditions(status).filter_map(|condition| condition.audit.as_ref());
-    let proofs = audits.map(|audit| audit.proved_time.as_ref().map(|time| time.0));
-    let proofs = proofs.collect::<Option<Vec<_>>>();
-    proofs.and_then(|proofs| proofs.into_iter().min())
+    let proofs = audits.filter_map(|audit| audit.proved_time.as_ref().map(|time| time.0));
+    proofs.min()
 }
 
 fn conditions(status: &PediaClusterStatus) -> impl Iterator<Item = &ResourceSyncCondition> {
@@ -75,7 +75,8 @@ mod tests {
                 vec![proved("08"), unaudited.clone()],
                 "2026-01-08T00:00:00Z",
             ),
-            (vec![proved("08"), never], MADE),
+            (vec![proved("08"), never.clone()], "2026-01-08T00:00:00Z"),
+            (vec![never], MADE),
             (vec![unaudited], MADE),
         ] {
             assert_eq!(of_conditions(&audits), expected, "{audits:?}");
