@@ -43,8 +43,8 @@ pub(crate) struct SynchroFlags {
     #[command(flatten)]
     pub(crate) credentials: CredentialFlags,
     /// Where members and their proxies may be: networks, addresses and names, as in 10.0.0.0/8,*.example.com. A name that is not listed may lead to a listed network; one
-    /// that is may lead anywhere, and behind a proxy it has to be. Without this they may be anywhere but at addresses of the link (169.254.0.0/16, fe80::/10), which
-    /// have to be listed in any case.
+    /// that is may lead anywhere, and behind a proxy it has to be. Without this they may be anywhere but where clouds tell machines their credentials
+    /// (169.254.0.0/16, fe80::/10, fd00:ec2::254, 100.100.100.200): these have to be listed in any case.
     #[arg(long, value_name = "ADDRESSES", value_delimiter = ',')]
     pub(crate) member_addresses: Vec<AllowedAddress>,
     /// Handle only the PediaClusters with this `shardingName`.

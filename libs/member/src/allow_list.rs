@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -16,13 +16,16 @@ use crate::error::ConfigError;
 
 /// The longest name that DNS has.
 const NAME: usize = 253;
+/// Where Amazon's machines ask over IPv6, and Alibaba's.
+const OF_AMAZON: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+const OF_ALIBABA: Ipv4Addr = Ipv4Addr::new(100, 100, 100, 200);
 /// What `ConfigError` says of an address; it names no address, as no error says what is in a field.
 const NOT_LISTED: &str = "leads to no address that members may have (--member-addresses)";
 const LOOKED_UP_ELSEWHERE: &str =
     "is a name that the proxy looks up, so --member-addresses has to list the name itself";
 
-/// What members may be reached at; clones share it. An empty one lets everything but the addresses of the link itself (169.254.0.0/16, fe80::/10), where clouds tell
-/// machines their credentials.
+/// What members may be reached at; clones share it. An empty one lets everything but the addresses where clouds tell machines their credentials: those of the link
+/// itself (169.254.0.0/16, fe80::/10), and fd00:ec2::254 and 100.100.100.200.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowList(Arc<[AllowedAddress]>);
 
@@ -50,7 +53,12 @@ impl FromStr for AllowedAddress {
     fn from_str(text: &str) -> Result<Self, NoAddress> {
         let refused = || NoAddress(text.to_owned());
         if let Ok(network) = text.parse::<IpNet>() {
-            return Ok(Self::Network(network.trunc()));
+            // No address is in one of IPv4 that is written as one of IPv6.
+            let is_mapped = network.addr() != network.addr().to_canonical();
+            return match is_mapped {
+                true => Err(refused()),
+                false => Ok(Self::Network(network.trunc())),
+            };
         }
         if let Ok(address) = text.parse::<IpAddr>() {
             return Ok(Self::Network(address.to_canonical().into()));
@@ -159,7 +167,7 @@ impl AllowList {
         let is_listed = self.is_listed(name);
         let may_have = |address: &SocketAddr| {
             let address = address.ip().to_canonical();
-            self.has(address) || is_listed && !is_of_the_link(address)
+            self.has(address) || is_listed && !tells_credentials(address)
         };
         let admitted: Vec<_> = addresses.into_iter().filter(may_have).collect();
         match admitted.is_empty() {
@@ -178,7 +186,7 @@ impl AllowList {
             AllowedAddress::Network(network) => network.contains(&address),
             AllowedAddress::Name(_) | AllowedAddress::Below(_) => false,
         };
-        self.0.iter().any(is_in) || self.0.is_empty() && !is_of_the_link(address)
+        self.0.iter().any(is_in) || self.0.is_empty() && !tells_credentials(address)
     }
 
     fn has_networks(&self) -> bool {
@@ -207,10 +215,11 @@ fn address(host: &str) -> Option<IpAddr> {
     inner.unwrap_or(host).parse().ok()
 }
 
-fn is_of_the_link(address: IpAddr) -> bool {
+/// Where a cloud tells its machines their credentials: at an address of the link, on most.
+fn tells_credentials(address: IpAddr) -> bool {
     match address.to_canonical() {
-        IpAddr::V4(address) => address.is_link_local(),
-        IpAddr::V6(address) => address.is_unicast_link_local(),
+        IpAddr::V4(address) => address.is_link_local() || address == OF_ALIBABA,
+        IpAddr::V6(address) => address.is_unicast_link_local() || address == OF_AMAZON,
     }
 }
 

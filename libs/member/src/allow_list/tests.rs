@@ -53,6 +53,7 @@ fn entries_are_networks_addresses_and_names() {
         "127.1",
         "a b",
         "10.0.0.*",
+        "::ffff:10.0.0.0/104",
     ];
     for text in bad {
         let error = text.parse::<AllowedAddress>().expect_err(text);
@@ -74,6 +75,8 @@ fn without_a_list_only_the_addresses_of_the_link_are_left_out() {
     for server in [
         "http://169.254.169.254",
         "https://[fe80::1]",
+        "https://[fd00:ec2::254]",
+        "https://100.100.100.200",
         "https://[::ffff:169.254.169.254]",
     ] {
         assert_eq!(
