@@ -184,7 +184,9 @@ impl Registrar {
         {
             self.expect_ours(found)?;
         }
-        let there = found.as_ref().map(bundle).unwrap_or_default();
+        // What is trusted for another's Service is not trusted for ours.
+        let there = found.as_ref().filter(|_| leads_here);
+        let there = there.map(bundle).unwrap_or_default();
         let ca = ours.map(|ours| self.bundle.wanted(ours, &there, Instant::now()));
         let ca = ca.as_deref();
         let is_theirs =

@@ -4,6 +4,7 @@ use std::fmt;
 
 use armadex_control_plane::{Applied, Dispute, Objects, Trouble};
 use clap::ValueEnum;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Patch, PatchParams};
 use kube::core::DynamicObject;
 use kube::{Client, ResourceExt as _};
@@ -86,8 +87,9 @@ impl Applier {
                 if self.dry_run {
                     return Ok(Outcome::Done(Verb::Configured, notes));
                 }
-                let uid = before.uid().unwrap_or_default();
-                objects.delete(&manifest.name, &uid).await?;
+                return self
+                    .made_anew(&objects, manifest, before, &object, notes)
+                    .await;
             }
         }
         let is_kept = is_kept && !is_remembered(before.as_ref());
@@ -103,6 +105,37 @@ impl Applier {
             }
         };
         Ok(Outcome::Done(verb(before.as_ref(), &after), notes))
+    }
+
+    /// A binding in the place of one of another role, which no API server changes. Where it may not be made the former one is put back, for it is what whoever it names
+    /// lives on.
+    async fn made_anew(
+        &self,
+        objects: &Objects<DynamicObject>,
+        manifest: &Manifest,
+        before: &DynamicObject,
+        object: &Value,
+        notes: Vec<String>,
+    ) -> Result<Outcome, Trouble> {
+        let uid = before.uid().unwrap_or_default();
+        objects.delete(&manifest.name, &uid).await?;
+        let Err(trouble) = self.force(objects, manifest, object).await else {
+            return Ok(Outcome::Done(Verb::Configured, notes));
+        };
+        let mut former = before.clone();
+        former.metadata = ObjectMeta {
+            name: before.metadata.name.clone(),
+            namespace: before.metadata.namespace.clone(),
+            labels: before.metadata.labels.clone(),
+            annotations: before.metadata.annotations.clone(),
+            ..ObjectMeta::default()
+        };
+        match objects.create(&former).await {
+            Ok(_) => Err(trouble),
+            Err(_) => Ok(Outcome::Refused(format!(
+                "{trouble}; the binding of before had another role and is deleted, and could not be put back: nobody has the role now, so install again"
+            ))),
+        }
     }
 
     /// What others lose.

@@ -51,7 +51,8 @@ impl Installer {
         run.install_all().await?;
         let seen = standing.is_some();
         let unwanted = unwanted(standing.unwrap_or_default(), &manifests);
-        if !self.applier.keeps_holders {
+        // Where something is not as it is to be, what was there before may be what still works.
+        if !self.applier.keeps_holders && run.failed.is_empty() {
             for right in &unwanted {
                 run.withdraw(right).await?;
             }

@@ -438,6 +438,42 @@ async fn a_binding_of_another_role_is_made_anew() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_binding_that_may_not_be_made_anew_is_as_it_was() {
+    let host = serving_host("True");
+    let binding = credentials_in("team-a");
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "armadex-credentials"});
+    let subjects =
+        json!([{"kind": "User", "name": "armadex", "apiGroup": "rbac.authorization.k8s.io"}]);
+    host.put(
+        &binding,
+        json!({"metadata": {"labels": {"a": "b"}}, "roleRef": role, "subjects": subjects}),
+    );
+    host.forbid("patch", "rolebindings");
+    let (done, _) = install(&host, &["--credential-namespaces", "team-a"]).await;
+    let error = done.expect_err("it is forbidden");
+    assert!(error.contains("docs/permissions.md"), "{error}");
+    let there = host.get(&binding).expect("it was put back");
+    assert_eq!((&there["roleRef"], &there["subjects"]), (&role, &subjects));
+    assert_eq!(there["metadata"]["labels"], json!({"a": "b"}));
+}
+
+/// What was there before may be what still works.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_withdrawn_where_something_is_not_as_it_is_to_be() {
+    let host = serving_host("True");
+    let (done, _) = install(&host, &["--credential-namespaces", "team-a"]).await;
+    assert_eq!(done, Ok(()));
+    host.forbid("patch", "roles");
+    let (done, lines) = install(&host, &["--credential-namespaces", "team-b"]).await;
+    done.expect_err("it is forbidden");
+    assert!(
+        !lines.iter().any(|line| line.contains(" deleted")),
+        "{lines:#?}"
+    );
+    assert!(host.get(&credentials_in("team-a")).is_some());
+}
+
 /// Its fields are still said to be theirs.
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_somebody_changed_and_changed_back_follows_the_releases() {

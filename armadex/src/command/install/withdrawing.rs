@@ -73,7 +73,7 @@ async fn of_kind(
     Ok(found)
 }
 
-/// The policies that were not named and are there, as Armadex installed them, with their rights.
+/// The policies that were not named and are there, with their rights.
 pub(super) async fn unnamed_policies(
     client: &Client,
     wanted: &Wanted,
@@ -95,8 +95,8 @@ pub(super) async fn unnamed_policies(
         }
         for policy in policy(name) {
             let objects = Objects::<DynamicObject>::of_kind(client.clone(), &policy.kind, None);
-            let policy = objects.get_metadata_opt(&policy.name).await?;
-            if policy.is_some_and(|policy| is_ours(&policy.metadata)) {
+            // Whoever made it: its clusters live on these rights.
+            if objects.get_metadata_opt(&policy.name).await?.is_some() {
                 found.push(name);
             }
         }
