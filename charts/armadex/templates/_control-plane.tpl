@@ -31,7 +31,8 @@ namespace and the accounts of this release. To another control plane the Job of 
 {{/* Of these namespaces those that are known not to be there, as JSON: (dict "root" $ "namespaces" LIST). */}}
 {{- define "armadex.missing" -}}
 {{- $missing := list -}}
-{{- if and (include "armadex.looks" .root) (not (include "armadex.elsewhere" .root)) -}}
+{{- /* On a control plane elsewhere whoever installs may have no more than the namespace of the release. */ -}}
+{{- if and (not (include "armadex.elsewhere" .root)) (include "armadex.looks" .root) -}}
 {{- range .namespaces -}}
 {{- if not (lookup "v1" "Namespace" "" .) -}}
 {{- $missing = append $missing . -}}

@@ -126,7 +126,7 @@ fn each_part_and_each_shard_is_missed_when_it_is_gone() -> Result<()> {
         "controllers",
     ];
     assert_eq!(missed("parts", &[])?, parts);
-    let all = "metrics.prometheusRule.enabled=true,metrics.prometheusRule.job=armadex";
+    let all = "networkPolicy.enabled=false,metrics.prometheusRule.enabled=true,metrics.prometheusRule.job=armadex";
     assert_eq!(missed("default", &["--set", all])?, Vec::<Value>::new());
     Ok(())
 }
@@ -152,7 +152,7 @@ fn what_looks_back_for_long_is_asked_for_seldom() -> Result<()> {
 #[test]
 fn alerts_without_the_service_monitor_are_of_series_that_somebody_names() -> Result<()> {
     let helm = Helm::ensure()?;
-    let enabled = "metrics.prometheusRule.enabled=true";
+    let enabled = "networkPolicy.enabled=false,metrics.prometheusRule.enabled=true";
     let said = helm.complaint(&["--set", enabled])?;
     assert!(said.contains("metrics.prometheusRule.job"), "{said}");
     let groups = groups(&helm.render(&helm::values_named("here"), &[])?);

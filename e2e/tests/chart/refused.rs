@@ -263,6 +263,10 @@ fn the_rest_that_does_not_go_together_is_refused_with_the_way_out() -> Result<()
             "networkPolicy.metricsFrom",
         ),
         (
+            "metrics.prometheusRule.enabled=true,metrics.prometheusRule.job=a",
+            "networkPolicy.metricsFrom",
+        ),
+        (
             "metrics.prometheusRule.disabled={ArmadexDwn}",
             "there is no alert ArmadexDwn, but ArmadexDown",
         ),
