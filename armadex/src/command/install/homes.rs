@@ -3,26 +3,21 @@
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 
+use super::holders::{ACCOUNT, Holders};
+
 /// The label that says which home a right is of.
 pub(crate) const HOME_LABEL: &str = "armadex.dev/home";
-
-/// The accounts that Armadex has in its home.
-const ACCOUNTS: [&str; 4] = [
-    "armadex",
-    "armadex-apiserver",
-    "armadex-synchro",
-    "armadex-controllers",
-];
 
 /// The home of the other Armadex that a right serves. One without the label, which was applied by other means or by an earlier release, is of whoever has it.
 pub(crate) fn other_home(right: &DynamicObject, home: &str) -> Option<String> {
     if let Some(said) = right.labels().get(HOME_LABEL) {
         return (said != home).then(|| said.clone());
     }
+    let is_account = |name: &str| name == ACCOUNT || Holders::Apart.accounts().contains(&name);
     let subjects = right.data["subjects"].as_array().into_iter().flatten();
     let accounts = subjects.filter(|subject| {
         let name = subject["name"].as_str().unwrap_or_default();
-        subject["kind"] == "ServiceAccount" && ACCOUNTS.contains(&name)
+        subject["kind"] == "ServiceAccount" && is_account(name)
     });
     let homes: Vec<&str> = accounts
         .filter_map(|account| account["namespace"].as_str())
