@@ -67,8 +67,10 @@ async fn the_story(store: StoreKind) -> Result<()> {
     Ok(())
 }
 
-/// What is asked only after somebody else was quicker, while an Event repeats itself, or where a caller shows a token, as in `callers`.
-const ELSEWHERE: [&str; 3] = [
+/// What is asked only after somebody else was quicker, while another process has the Lease, as in `replicas`, while an Event repeats itself, or where a caller shows a token, as
+/// in `callers`.
+const ELSEWHERE: [&str; 4] = [
+    "armadex-lease: watch leases.coordination.k8s.io in clusterpedia-system",
     "armadex-controllers: get pediaclusterlifecycles.policy.clusterpedia.io",
     "armadex-events: patch events.events.k8s.io in default",
     "armadex-apiserver: create tokenreviews.authentication.k8s.io",
