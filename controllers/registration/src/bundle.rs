@@ -27,7 +27,9 @@ pub(crate) struct Bundle(BTreeMap<String, Seen>);
 enum Seen {
     /// It is there, from then on.
     Since(Instant),
-    /// It was there for a day, and was taken away.
+    /// It was there for a day, and is to go with the next write.
+    Leaving,
+    /// It was taken away.
     TakenAway,
     /// It came back: somebody says it who is there as long as this process is.
     Meant,
@@ -73,10 +75,19 @@ impl Bundle {
         let seen = self.0.entry(key(other)).or_insert(Seen::Since(now));
         *seen = match *seen {
             Seen::Since(since) if now.duration_since(since) < KEPT => Seen::Since(since),
-            Seen::Since(_) => Seen::TakenAway,
+            Seen::Since(_) | Seen::Leaving => Seen::Leaving,
             Seen::TakenAway | Seen::Meant => Seen::Meant,
         };
-        !matches!(seen, Seen::TakenAway)
+        !matches!(seen, Seen::Leaving)
+    }
+
+    /// What was wanted last has been written.
+    pub(crate) fn written(&mut self) {
+        for seen in self.0.values_mut() {
+            if matches!(seen, Seen::Leaving) {
+                *seen = Seen::TakenAway;
+            }
+        }
     }
 }
 
@@ -118,6 +129,7 @@ mod tests {
             let now = begun + Duration::from_secs(60 * minute);
             for (bundle, ours) in [(&mut one, ca("one")), (&mut two, ca("two"))] {
                 let next = bundle.wanted(&ours, &there, now);
+                bundle.written();
                 writes += u32::from(next != there);
                 lacking += u32::from(minute > 0 && !(next.contains("one") && next.contains("two")));
                 there = next;
@@ -137,6 +149,20 @@ mod tests {
         let later = begun + KEPT - Duration::from_secs(1);
         assert_eq!(bundle.wanted(&ca("ours"), &there, later), there);
         assert_eq!(bundle.wanted(&ca("ours"), &there, begun + KEPT), ca("ours"));
+    }
+
+    #[test]
+    fn what_could_not_be_taken_away_goes_with_the_next_write_and_stays_only_if_it_comes_back() {
+        let mut bundle = Bundle::default();
+        let begun = Instant::now();
+        let there = both("ours", "theirs");
+        let wanted = |bundle: &mut Bundle| bundle.wanted(&ca("ours"), &there, begun + KEPT);
+        bundle.wanted(&ca("ours"), &there, begun);
+        for _ in 0..2 {
+            assert_eq!(wanted(&mut bundle), ca("ours"), "the write failed");
+        }
+        bundle.written();
+        assert_eq!(wanted(&mut bundle), there, "somebody says it again");
     }
 
     #[test]

@@ -212,10 +212,12 @@ impl Registrar {
         Ok(service_was_right && is_right)
     }
 
-    async fn apply(&self, wanted: impl Serialize + Debug) -> Result<APIService, Trouble> {
+    async fn apply(&mut self, wanted: impl Serialize + Debug) -> Result<(), Trouble> {
         let params = PatchParams::apply(FIELD_MANAGER).force();
         let wanted = Patch::Apply(wanted);
-        answered(self.api_services.patch(API_SERVICE, &params, &wanted)).await
+        answered(self.api_services.patch(API_SERVICE, &params, &wanted)).await?;
+        self.bundle.written();
+        Ok(())
     }
 
     fn leads_here(&self, found: &APIService) -> bool {
