@@ -195,9 +195,13 @@ fn unreached(error: &kube::Error) -> Trouble {
 fn reason(cause: &(dyn Error + 'static)) -> Option<(TroubleKind, String)> {
     const CERTIFICATE: &str = "invalid peer certificate: ";
     if cause.to_string() == "dns error" {
-        return Some((TroubleKind::Unavailable, "there is no such host".to_owned()));
+        return Some((TroubleKind::Unavailable, "its name is not found".to_owned()));
     }
-    let cause = cause.downcast_ref::<io::Error>()?;
+    let mut cause = cause.downcast_ref::<io::Error>()?;
+    // What breaks within TLS comes in another one, which does not tell it as its source.
+    while let Some(within) = cause.get_ref().and_then(|within| within.downcast_ref()) {
+        cause = within;
+    }
     let inner = cause.get_ref().map(ToString::to_string).unwrap_or_default();
     if let Some(words) = inner.strip_prefix(CERTIFICATE) {
         let words: String = words.chars().take(WORDS).collect();
@@ -315,6 +319,9 @@ mod tests {
         );
         let words = format!("{unreached}: its certificate is not trusted: UnknownIssuer");
         assert_eq!(told(untrusted), (TroubleKind::Untrusted, words));
+        let within_tls = io::Error::other(io::Error::from(io::ErrorKind::UnexpectedEof));
+        let words = format!("{unreached}: the connection breaks off");
+        assert_eq!(told(within_tls), (TroubleKind::Unavailable, words));
         let other = io::Error::other("a secret");
         assert_eq!(told(other), (TroubleKind::Unavailable, unreached));
     }
