@@ -14,7 +14,10 @@ namespace and the accounts of this release. To another control plane the Job of 
 {{- $api := "policy.clusterpedia.io/v1alpha1" -}}
 {{- if and (not (include "armadex.elsewhere" .)) (.Capabilities.APIVersions.Has $api) -}}
 {{- range $name, $policy := .Values.policies -}}
-{{- $found := ternary (dict) (lookup $api "ClusterImportPolicy" "" $name) $policy.enabled -}}
+{{- $found := dict -}}
+{{- if not $policy.enabled -}}
+{{- $found = lookup $api "ClusterImportPolicy" "" $name -}}
+{{- end -}}
 {{- if eq (dig "metadata" "labels" "app.kubernetes.io/managed-by" "" $found) "armadex" -}}
 {{- $left = append $left $name -}}
 {{- end -}}
@@ -155,8 +158,10 @@ namespace and the accounts of this release. To another control plane the Job of 
 {{/* The role of credentials and its binding in each further namespace, as `armadex install` has it. */}}
 {{- define "armadex.furtherRights" -}}
 {{- $policys := include "armadex.policyNamespaces" . | fromJsonArray }}
+{{- /* Once: each time the cluster is looked at. */}}
+{{- $sources := include "armadex.sources" . | fromJsonArray }}
 {{- range $namespace := .Values.controlPlane.credentialNamespaces }}
-{{- range include "armadex.sources" $ | fromJsonArray }}
+{{- range $sources }}
 {{- if and (not .isPolicy) (eq .object.metadata.name "armadex-credentials") (not (has $namespace $policys)) }}
 {{- $placed := include "armadex.placed" (dict "root" $ "object" .object) | fromYaml }}
 {{- $_ := set $placed.metadata "namespace" $namespace }}
