@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::requests::Asked;
+use crate::folder::Folder;
+use crate::requests::{self, Asked};
 use crate::{account, deploy};
 
 /// The right to do one thing to one resource.
@@ -115,6 +116,30 @@ struct Rule {
     verbs: Vec<String>,
     #[serde(default)]
     resource_names: Vec<String>,
+}
+
+/// Fails unless Armadex was refused nothing on a control plane that wrote its requests down, and used every right of the manifests, but for those that it is said to use
+/// elsewhere.
+pub fn expect_exact(
+    folder: &Folder,
+    manifests: &str,
+    is_used_elsewhere: impl Fn(&str) -> bool,
+) -> Result<()> {
+    let asked = requests::read(folder)?;
+    let refused: Vec<_> = asked.iter().filter(|asked| asked.is_refused()).collect();
+    ensure!(refused.is_empty(), "the manifests forget {refused:#?}");
+    let rights = parse(manifests)?;
+    ensure!(!rights.is_empty(), "no right is told");
+    let unused = rights
+        .iter()
+        .filter(|right| !asked.iter().any(|asked| right.covers(asked)));
+    let unused = unused.map(ToString::to_string);
+    let unused: Vec<_> = unused.filter(|right| !is_used_elsewhere(right)).collect();
+    ensure!(
+        unused.is_empty(),
+        "the manifests grant what nobody uses: {unused:#?}"
+    );
+    Ok(())
 }
 
 /// All rights that the Roles and ClusterRoles among some manifests grant.
