@@ -7,8 +7,8 @@ use armadex_storage::Change;
 
 /// One transaction of SQLite or PostgreSQL is fastest with some hundred rows.
 const MAX_CHANGES: usize = 500;
-/// Half a thousand small objects, or a few large ones.
-const MAX_BYTES: usize = 1 << 20;
+/// Half a thousand usual objects, which is a page of a list (pods have 4 KiB): one transaction for each page of one large list. Or a few large ones.
+const MAX_BYTES: usize = 5 << 19;
 /// Half a thousand usual objects, or eight with a thousand labels. Each may be an edit of the store's index at a place of its own, and nobody else writes meanwhile.
 const MAX_TERMS: usize = 1 << 14;
 /// A change without its body, for the size of a batch: key, terms, bookkeeping.
@@ -174,6 +174,16 @@ mod tests {
             assert!(pending.is_full());
             pending.take();
         }
+    }
+
+    #[test]
+    fn a_page_of_usual_objects_is_one_batch() {
+        let mut pending = Pending::default();
+        for index in 0..MAX_CHANGES {
+            assert!(!pending.is_full(), "after {index} pods");
+            pending.push(put(&index.to_string(), 4 << 10));
+        }
+        assert!(pending.is_full());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 /// Permits are counted in KiB, because a semaphore counts in u32 at once.
 const UNIT: usize = 1 << 10;
 /// One cluster has a quarter at most: 12 of the 48 MiB that there are by default. That holds nobody up who is alone, for the three lists that are read
-/// of a cluster at a time gather a batch of 1 MiB each, with an object of 2 MiB at its end.
+/// of a cluster at a time gather a batch of 2.5 MiB each.
 const SHARES: usize = 4;
 
 /// A number of bytes that all streams share.
