@@ -9,6 +9,7 @@ use armadex_control_plane::LeaseTerms;
 use armadex_member::{AllowList, SecretScope};
 use armadex_storage::{Sink, StoreError};
 use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::fleet::owner::Owner;
@@ -171,6 +172,8 @@ pub(crate) struct Shared {
     pub(crate) fenced: Notify,
     /// The CRD of PediaClusters lacks fields of their status.
     pub(crate) old_schema: AtomicBool,
+    /// From here on whole seconds are counted, at which all streams store what can wait for that.
+    pub(crate) begun: Instant,
     /// What the process was told.
     pub(crate) config: Config,
 }
@@ -202,6 +205,7 @@ impl Shared {
             listed: CancellationToken::new(),
             strays: Notify::new(),
             old_schema: AtomicBool::new(false),
+            begun: Instant::now(),
             config,
         }
     }

@@ -33,7 +33,7 @@ const LINGER: Duration = Duration::from_millis(20);
 /// in between. Well below the five minutes for which a member keeps its past.
 pub(super) const POSITION_PERIOD: Duration = Duration::from_secs(180);
 /// A watch may be cut off between two objects of one version: whoever writes to etcd past the API server makes such. After this
-/// time without another byte the version is taken for complete, unless a line is on its way.
+/// time without another byte the version is taken for complete, unless a line is on its way. That is stored by all streams at the same moments, a second from each other.
 const SETTLED: Duration = Duration::from_secs(1);
 /// A watch that is over so long before its time was not ended by whoever it was asked of: an API server goes, and another may come in its place.
 const BEFORE_ITS_TIME: Duration = Duration::from_secs(5);
@@ -460,8 +460,16 @@ impl Stream {
         watch.stored = watch.proven().to_owned();
         self.tell_place(watch);
         let unsettled = watch.latest != watch.complete;
-        watch.write_at = unsettled.then(|| watch.settles_at());
+        watch.write_at =
+            unsettled.then(|| next_second(self.context.shared.begun, watch.settles_at()));
     }
+}
+
+/// The first moment that is not before `at` and lies whole seconds after `begun`.
+fn next_second(begun: Instant, at: Instant) -> Instant {
+    let since = at.saturating_duration_since(begun);
+    let seconds = since.as_secs() + u64::from(since.subsec_nanos() > 0);
+    begun + Duration::from_secs(seconds)
 }
 
 /// Does `work`, and gives the watch up meanwhile if that takes long.

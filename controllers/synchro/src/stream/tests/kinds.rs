@@ -167,6 +167,31 @@ async fn a_kind_whose_watch_is_forbidden_is_told_of_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn positions_after_events_of_different_moments_are_stored_together() {
+    let scene = Scene::new();
+    let asked = std::sync::atomic::AtomicU32::new(0);
+    scene.member.answers_by(move |request| match request {
+        "list" => page(10, "", &[("a", 1)]),
+        _ => {
+            // One event of each kind, 70 ms after another's: some of them in another second.
+            let nth = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let event = event("MODIFIED", &pod("a", 30));
+            Answer::ok(bookmark(20))
+                .and_then(Duration::from_millis(300 + u64::from(nth) * 70), &event)
+                .that_stays_open()
+        }
+    });
+    let kinds = Kinds::run(scene);
+    let begun = Instant::now();
+    kinds.come_to("Live@30").await;
+    assert!(begun.elapsed() < Duration::from_secs(4));
+    let last = |sink: &Arc<MemorySink>| sink.with(|stored| *stored.written.last().unwrap());
+    let moments: std::collections::BTreeSet<_> = kinds.sinks.iter().map(last).collect();
+    assert!(moments.len() <= 2, "{moments:?}");
+    kinds.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn positions_that_move_without_a_change_are_stored_together_and_seldom() {
     const MINUTE: Duration = Duration::from_secs(60);
     let scene = Scene::new();
