@@ -15,3 +15,4 @@ pub(crate) mod place;
 mod proxy;
 mod rewound;
 mod types;
+mod unanswered;

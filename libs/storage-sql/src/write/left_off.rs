@@ -31,6 +31,12 @@ pub(crate) struct LeftOff {
 }
 
 impl LeftOff {
+    /// Whether it is remembered where this process, as the writer of an epoch, left a stream: it has had the answer to its last commit then, and none is under way.
+    pub(crate) fn knows(&self, key: Key, epoch: i64) -> bool {
+        let known = self.committed.get(&key);
+        known.is_some_and(|known| known.epoch == epoch)
+    }
+
     /// Whether a stream stands where this process left it, as far as that is remembered.
     pub(crate) fn agrees(&self, stream: &StreamRow) -> bool {
         let known = self.committed.get(&(stream.cluster, stream.resource));
@@ -111,8 +117,10 @@ mod tests {
         assert!(left.agrees(&found), "nothing is known of it");
         left.moves((1, 2), 7, Some(&at("9")), 3);
         assert!(left.agrees(&row(7, None, 0)), "not committed yet");
+        assert!(!left.knows((1, 2), 7));
         left.settle();
         assert!(left.agrees(&found));
+        assert!(left.knows((1, 2), 7) && !left.knows((1, 2), 8));
         for other in [
             row(7, Some(at("8")), 3),
             row(7, Some(at("9")), 2),
@@ -133,5 +141,6 @@ mod tests {
         for found in [row(7, Some(at("9")), 3), row(7, Some(at("10")), 4)] {
             assert!(left.agrees(&found));
         }
+        assert!(!left.knows((1, 2), 7));
     }
 }

@@ -47,7 +47,10 @@ pub(crate) async fn publish(
             .await?;
     }
     for part in table.removed.chunks(dialect.most_values()) {
-        connection.execute(object::delete(dialect, part)).await?;
+        let removed = connection.execute(object::delete(dialect, part)).await?;
+        if removed != part.len() as u64 {
+            return Err(collided("an object was deleted while it was to be deleted"));
+        }
     }
     for piece in dialect.pieces(&table.added) {
         connection.execute(object::insert(dialect, piece)).await?;

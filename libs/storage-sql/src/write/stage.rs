@@ -75,14 +75,32 @@ pub(crate) async fn stage<'a>(
 }
 
 /// The streams of the batches, if all are open and still belong to the batches' epochs.
+///
+/// Nobody but this process writes to them, and where each one's last commit was answered what is read of them stays as it is. Of one whose last commit was not,
+/// that may still be under way: it is waited for, or all that is read from here on would be what was there before it.
 async fn own_streams(
     session: &mut Session<'_>,
     batches: &[&Prepared],
 ) -> Result<Vec<StreamRow>, StoreError> {
-    let keys: Vec<(i64, i32)> = batches.iter().map(|batch| stream_of(batch)).collect();
-    let mut found = HashMap::with_capacity(keys.len());
-    for part in keys.chunks(session.dialect.most_values()) {
-        let statement = stream::several(session.dialect, part);
+    let mut asked: Vec<(i64, i32, i64)> = batches
+        .iter()
+        .map(|batch| (batch.cluster, batch.resource, batch.epoch))
+        .collect();
+    // Whoever waits for one has those before it.
+    asked.sort_unstable();
+    let mut found = HashMap::with_capacity(asked.len());
+    for part in asked.chunks(session.dialect.most_values()) {
+        let keys = Vec::from_iter(
+            part.iter()
+                .map(|&(cluster, resource, _)| (cluster, resource)),
+        );
+        let are_known = part
+            .iter()
+            .all(|&(cluster, resource, epoch)| session.left_off.knows((cluster, resource), epoch));
+        let statement = match are_known {
+            true => stream::several(session.dialect, &keys),
+            false => stream::hold(session.dialect, &keys),
+        };
         let streams = rows(session.connection, statement, stream::decode).await?;
         found.extend(
             streams

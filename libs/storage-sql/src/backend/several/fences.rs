@@ -34,8 +34,8 @@ async fn a_writer_whose_stream_was_taken_over_writes_nothing_more() {
     }
 }
 
-/// It has read its stream and found it its own, and is stopped before it writes; meanwhile the stream goes to another, who writes. The row of which
-/// it waits for numbers stands for whatever stops a process.
+/// It has read its stream, which it knows, and found it its own, and is stopped before it writes; meanwhile the stream goes to another, who writes. The row of
+/// which it waits for numbers stands for whatever stops a process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_that_was_stopped_in_the_middle_writes_nothing_more() {
     for place in Home::on_each_server() {
@@ -46,12 +46,14 @@ async fn a_writer_that_was_stopped_in_the_middle_writes_nothing_more() {
         latter.put(&elsewhere, [object("ns", "x")]).await;
         let late = former.pods_of("m").await;
         former.put(&late, [object("ns", "a")]).await;
+        // The writer of `one` has its connection, so a third store is the one that is stopped. It has written once, and no object.
+        let third = place.store().await;
+        let stopped = fixture_of(&third);
+        let moved = late.batch([], Some(live("7")));
+        stopped.sink.write(moved).await.expect("written");
         let mut holder = one.database.write().await.expect("a transaction");
         let hold = crate::sql::head::take_numbers(Numbered::Object, 1);
         holder.execute(hold).await.expect("held");
-        // The writer of `one` has its connection, so a third store is the one that is stopped.
-        let third = place.store().await;
-        let stopped = fixture_of(&third);
         let changes = [Change::Put(object("ns", "late").build())];
         let stopped = tokio::spawn(async move { stopped.write(&late, changes).await });
         wait_until_somebody_waits(&place, &other).await;

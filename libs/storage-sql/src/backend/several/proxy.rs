@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use armadex_databases::Address;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 /// Where a connection is cut off.
@@ -19,6 +20,8 @@ pub(super) enum Cut {
     At(&'static str),
     /// The answer to the statement with this text stops in its middle, and nobody is told.
     Silent(&'static str),
+    /// The client is told at once that its connection is gone, and the server gets the commit when it is let go.
+    HeldCommit,
 }
 
 /// What comes through of an answer that stops.
@@ -28,7 +31,7 @@ impl Cut {
     /// Whether this is the message. A commit ends with its word, and with a zero where texts do.
     fn is_at(self, message: &[u8]) -> bool {
         match self {
-            Self::AfterCommit | Self::BeforeCommit => {
+            Self::AfterCommit | Self::BeforeCommit | Self::HeldCommit => {
                 message.ends_with(b"COMMIT") || message.ends_with(b"COMMIT\0")
             }
             Self::At(text) | Self::Silent(text) => {
@@ -44,6 +47,7 @@ struct Orders {
     next: Mutex<Option<Cut>>,
     has_cut: AtomicBool,
     messages: AtomicUsize,
+    let_go: Notify,
 }
 
 /// Ends with this value.
@@ -85,6 +89,11 @@ impl Proxy {
     /// Cuts off the next connection that says so, once.
     pub(super) fn cut_next(&self, cut: Cut) {
         *self.orders.next.lock().expect("no panic") = Some(cut);
+    }
+
+    /// Lets the server have the commit that is held, or will be.
+    pub(super) fn let_go(&self) {
+        self.orders.let_go.notify_one();
     }
 
     /// How often a client has written something.
@@ -139,6 +148,12 @@ async fn carry(
                         return server.read(&mut answered).await.map(drop);
                     }
                     Some(Cut::BeforeCommit | Cut::At(_)) => return Ok(()),
+                    Some(Cut::HeldCommit) => {
+                        drop(client);
+                        orders.let_go.notified().await;
+                        server.write_all(message).await?;
+                        return server.read(&mut answered).await.map(drop);
+                    }
                     Some(Cut::Silent(_)) => {
                         left = HEARD;
                         server.write_all(message).await?;
