@@ -10,6 +10,7 @@ mod environment;
 mod error;
 mod limits;
 mod numbered;
+mod ownership;
 mod schema;
 
 use std::sync::Arc;

@@ -209,6 +209,18 @@ static MYSQL: [Migration; 8] = [
     },
 ];
 
+/// The names of all tables and indexes that a store on a server has, with the table that says which migrations were run.
+pub(crate) fn relations(dialect: Dialect) -> Vec<&'static str> {
+    const MADE: [&str; 3] = ["CREATE TABLE ", "CREATE INDEX ", "CREATE UNIQUE INDEX "];
+    let steps = migrations(dialect).iter();
+    let lines = steps.flat_map(|step| step.sql.lines());
+    let made = lines.filter_map(|line| {
+        let rest = MADE.iter().find_map(|words| line.strip_prefix(words))?;
+        rest.split(' ').next()
+    });
+    made.chain(["migration"]).collect()
+}
+
 /// The newest version that this binary knows.
 pub(crate) fn newest(dialect: Dialect) -> i64 {
     last(dialect).version
@@ -337,6 +349,17 @@ mod tests {
             let name = migration.name;
             assert!(text.all(|line| !line.contains("SET serves")), "{name}");
         }
+    }
+
+    #[test]
+    fn what_a_store_has_is_known_by_name() {
+        let names = relations(Dialect::Postgres);
+        for name in ["migration", "head", "obj_key", "ns_empty", "history"] {
+            assert!(names.contains(&name), "{name}");
+        }
+        let texts = migrations(Dialect::Postgres).iter().map(|step| step.sql);
+        let made: usize = texts.map(|text| text.matches("CREATE ").count()).sum();
+        assert_eq!(names.len(), made + 1);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Reading everything, to check it.
 
-use crate::sql::statement::Statement;
+use crate::sql::dialect::Dialect;
+use crate::sql::statement::{Param, Sql, Statement};
 
 /// (type, nsid, id, form, terms, rev, size, dict, body) of every object that has a version.
 pub(crate) fn objects() -> Statement {
@@ -41,47 +42,60 @@ pub(crate) fn namespaces() -> Statement {
 }
 
 /// (all objects, those up to the revision `pruned`)
-pub(crate) fn count_objects(pruned: i64) -> Statement {
-    Statement::fixed(
-        "check.count_objects",
-        "SELECT COUNT(*), COUNT(CASE WHEN rev <= ? THEN 1 END) FROM obj",
-        [pruned.into()],
-    )
+pub(crate) fn count_objects(dialect: Dialect, pruned: i64) -> Statement {
+    Sql::new(dialect, "check.count_objects", "SELECT COUNT(*), ")
+        .count_of("rev <= ?", [pruned.into()])
+        .push(" FROM obj")
+        .build()
 }
 
 /// What the log from the revision `history` on says of versions up to `pruned`, and of histories: (versions that something superseded and that are there, tombstones,
 /// versions that a type's history lacks)
-pub(crate) fn count_history(history: i64, pruned: i64, revision: i64) -> Statement {
-    Statement::fixed(
-        "check.count_history",
-        "SELECT COUNT(CASE WHEN l.rev <= ? AND p.op <> 3 THEN 1 END), \
-         COUNT(CASE WHEN l.rev <= ? AND l.op = 3 THEN 1 END), \
-         COUNT(CASE WHEN t.history >= 0 AND l.rev > t.history AND l.prev_rev > 0 AND p.rev IS NULL THEN 1 END) \
-         FROM ver l LEFT JOIN ver p ON p.rev = l.prev_rev LEFT JOIN type t ON t.id = l.type \
-         WHERE l.rev > ? AND l.rev <= ?",
-        [
-            pruned.into(),
-            pruned.into(),
-            history.into(),
-            revision.into(),
-        ],
-    )
+pub(crate) fn count_history(
+    dialect: Dialect,
+    history: i64,
+    pruned: i64,
+    revision: i64,
+) -> Statement {
+    Sql::new(dialect, "check.count_history", "SELECT ")
+        .count_of("l.rev <= ? AND p.op <> 3", [pruned.into()])
+        .push(", ")
+        .count_of("l.rev <= ? AND l.op = 3", [pruned.into()])
+        .push(", ")
+        .count_of(
+            "t.history >= 0 AND l.rev > t.history AND l.prev_rev > 0 AND p.rev IS NULL",
+            [],
+        )
+        .bound(
+            " FROM ver l LEFT JOIN ver p ON p.rev = l.prev_rev LEFT JOIN type t ON t.id = l.type \
+             WHERE l.rev > ? AND l.rev <= ?",
+            [history.into(), revision.into()],
+        )
+        .build()
 }
 
 /// (all versions, those up to `pruned`, those after it and up to `revision`, those of the latter that superseded one of the former)
-pub(crate) fn count_versions(pruned: i64, revision: i64) -> Statement {
-    Statement::fixed(
-        "check.count_versions",
-        "SELECT COUNT(*), COUNT(CASE WHEN rev <= ? THEN 1 END), \
-         COUNT(CASE WHEN rev > ? AND rev <= ? THEN 1 END), \
-         COUNT(CASE WHEN rev > ? AND rev <= ? AND prev_rev > 0 AND prev_rev <= ? THEN 1 END) FROM ver",
-        [
-            pruned.into(),
-            pruned.into(),
-            revision.into(),
-            pruned.into(),
-            revision.into(),
-            pruned.into(),
-        ],
-    )
+pub(crate) fn count_versions(dialect: Dialect, pruned: i64, revision: i64) -> Statement {
+    Sql::new(dialect, "check.count_versions", "SELECT COUNT(*), ")
+        .count_of("rev <= ?", [pruned.into()])
+        .push(", ")
+        .count_of("rev > ? AND rev <= ?", [pruned.into(), revision.into()])
+        .push(", ")
+        .count_of(
+            "rev > ? AND rev <= ? AND prev_rev > 0 AND prev_rev <= ?",
+            [pruned.into(), revision.into(), pruned.into()],
+        )
+        .push(" FROM ver")
+        .build()
+}
+
+impl Sql {
+    /// Appends how many rows there are of which this is so.
+    fn count_of<const N: usize>(self, test: &'static str, params: [Param; N]) -> Self {
+        let count = self.dialect.count();
+        self.push(count)
+            .push("CASE WHEN ")
+            .bound(test, params)
+            .push(" THEN 1 END)")
+    }
 }

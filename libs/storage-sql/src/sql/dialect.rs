@@ -61,6 +61,11 @@ impl Dialect {
         self.spelling().sum_of_n
     }
 
+    /// What begins the count of the rows for which something is there.
+    pub(crate) fn count(self) -> &'static str {
+        self.spelling().count
+    }
+
     /// What ends a `CAST(` to a whole number of 64 bits.
     pub(crate) fn as_int(self) -> &'static str {
         self.spelling().as_int

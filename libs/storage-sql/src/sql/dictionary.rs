@@ -80,11 +80,9 @@ pub(crate) fn large_types(dialect: Dialect, least: i64) -> Statement {
         "SELECT type, CAST(SUM(objects)",
     )
     .push(dialect.as_int())
-    .push(" FROM stream WHERE is_open = 1 GROUP BY type")
-    .bound(
-        " HAVING SUM(objects) >= ? ORDER BY 2 DESC, 1",
-        [least.into()],
-    )
+    .push(" FROM stream WHERE is_open = 1 GROUP BY type HAVING CAST(SUM(objects)")
+    .push(dialect.as_int())
+    .bound(" >= ? ORDER BY 2 DESC, 1", [least.into()])
     .build()
 }
 

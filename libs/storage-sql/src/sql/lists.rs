@@ -164,16 +164,24 @@ impl Sql {
         alias: &'static str,
         rows: impl ExactSizeIterator<Item = [Param; N]>,
     ) -> Self {
-        self.params.extend(columns(rows));
-        self.sql.push_str("unnest");
-        self.tuple(N);
+        self = self.unnest(columns(rows));
         self.push(" AS ").push(alias)
     }
 
     /// `SELECT * FROM unnest(?, ?)`.
     fn arrays(mut self, rows: impl ExactSizeIterator<Item = impl Cells>) -> Self {
         let columns = columns(rows);
-        self.sql.push_str("SELECT * FROM unnest");
+        self.sql.push_str("SELECT * FROM ");
+        self.unnest(columns)
+    }
+
+    /// The function that somebody else has made for this very type would be meant before the server's own, which takes any: it is named with its schema.
+    /// Of several arrays at once the word is the language's, and has none.
+    fn unnest(mut self, columns: Vec<Param>) -> Self {
+        if columns.len() == 1 {
+            self.sql.push_str("pg_catalog.");
+        }
+        self.sql.push_str("unnest");
         self.tuple(columns.len());
         self.params.extend(columns);
         self

@@ -470,9 +470,9 @@ fn audits(dialect: Dialect) -> Vec<Statement> {
         mend::versions_after(35, 2000),
         stats::versions(dialect, 16),
         stats::index(dialect),
-        audit::count_objects(35),
-        audit::count_versions(35, 40),
-        audit::count_history(30, 35, 40),
+        audit::count_objects(dialect, 35),
+        audit::count_versions(dialect, 35, 40),
+        audit::count_history(dialect, 30, 35, 40),
     ];
     audits.extend(stats::tables(dialect));
     audits

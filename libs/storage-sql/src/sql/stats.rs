@@ -34,7 +34,9 @@ pub(crate) fn versions(dialect: Dialect, first_trained: i64) -> Statement {
         "SELECT v.type, CAST(v.nsid >> 32",
     )
     .push(int)
-    .push(", COUNT(*), COUNT(o.id), CAST(COALESCE(SUM(o.size), 0)")
+    .push(", COUNT(*), ")
+    .push(dialect.count())
+    .push("o.id), CAST(COALESCE(SUM(o.size), 0)")
     .push(int)
     .push(", CAST(SUM(LENGTH(v.body) + LENGTH(v.terms))")
     .push(int)
@@ -98,7 +100,7 @@ pub(crate) fn tables(dialect: Dialect) -> Option<Statement> {
     let text = match dialect {
         Dialect::Sqlite => return None,
         Dialect::Postgres => {
-            "SELECT CAST(c.relname AS TEXT), CAST(pg_total_relation_size(c.oid) AS BIGINT) FROM pg_class c \
+            "SELECT CAST(c.relname AS TEXT), CAST(pg_catalog.pg_total_relation_size(c.oid) AS BIGINT) FROM pg_class c \
              JOIN pg_namespace n ON n.oid = c.relnamespace \
              WHERE c.relkind = 'r' AND n.nspname = current_schema() ORDER BY 2 DESC, 1"
         }

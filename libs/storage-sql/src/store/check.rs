@@ -371,15 +371,17 @@ async fn check_versions(
         history,
         ..
     } = head;
-    let counted = row(connection, audit::count_objects(pruned), |row| {
+    let dialect = connection.dialect();
+    let counted = row(connection, audit::count_objects(dialect, pruned), |row| {
         Ok((row.int(0)?, row.int(1)?))
     });
     let (objects, old_objects) = counted.await?.unwrap_or_default();
-    let counted = row(connection, audit::count_versions(pruned, revision), |row| {
+    let counted = audit::count_versions(dialect, pruned, revision);
+    let counted = row(connection, counted, |row| {
         Ok((row.int(0)?, row.int(1)?, row.int(2)?, row.int(3)?))
     });
     let (versions, old, log, superseded) = counted.await?.unwrap_or_default();
-    let counted = audit::count_history(history, pruned, revision);
+    let counted = audit::count_history(dialect, history, pruned, revision);
     let counted = row(connection, counted, |row| {
         Ok((row.int(0)?, row.int(1)?, row.int(2)?))
     });

@@ -166,7 +166,7 @@ fn supported(server: &Server, version: u32) -> Result<(), StoreError> {
 
 /// Whether the server is a replica, or was made to take no writes.
 async fn is_read_only(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    let set = "SELECT current_setting('transaction_read_only')";
+    let set = "SELECT pg_catalog.current_setting('transaction_read_only')";
     let set: String = sqlx::query_scalar(set)
         .persistent(false)
         .fetch_one(connection)

@@ -1,5 +1,7 @@
 //! What is PostgreSQL's own: its schema, and how it runs each statement.
 
+mod strangers;
+
 use armadex_databases::{Database as TestDatabase, Engine};
 use armadex_storage::StoreError;
 use sqlx::Connection as _;

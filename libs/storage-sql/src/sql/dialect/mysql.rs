@@ -9,6 +9,7 @@ pub(super) const SPELLING: Spelling = Spelling {
     by_key: " FORCE INDEX (PRIMARY)",
     then_join: " STRAIGHT_JOIN ",
     sum_of_n: "CAST(COALESCE(SUM(n), 0) AS SIGNED)",
+    count: "COUNT(",
     as_int: " AS SIGNED)",
     insert_into: "INSERT INTO ",
     on_conflict,

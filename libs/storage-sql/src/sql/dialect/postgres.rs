@@ -9,6 +9,8 @@ pub(super) const SPELLING: Spelling = Spelling {
     by_key: "",
     then_join: " CROSS JOIN ",
     sum_of_n: "CAST(COALESCE(SUM(n), 0) AS BIGINT)",
+    // It takes any type, and whatever somebody else has made for a type of ours would be meant before it.
+    count: "pg_catalog.count(",
     as_int: " AS BIGINT)",
     insert_into: "INSERT INTO ",
     on_conflict,

@@ -9,6 +9,7 @@ pub(super) struct Spelling {
     pub(super) by_key: &'static str,
     pub(super) then_join: &'static str,
     pub(super) sum_of_n: &'static str,
+    pub(super) count: &'static str,
     pub(super) as_int: &'static str,
     pub(super) insert_into: &'static str,
     pub(super) on_conflict: fn(Upsert) -> &'static str,

@@ -10,6 +10,7 @@ pub(super) const SPELLING: Spelling = Spelling {
     by_key: "",
     then_join: " CROSS JOIN ",
     sum_of_n: "COALESCE(SUM(n), 0)",
+    count: "COUNT(",
     as_int: " AS BIGINT)",
     // `OR FAIL` leaves out the statement journal: a copy of each page before the statement changes it.
     insert_into: "INSERT OR FAIL INTO ",
