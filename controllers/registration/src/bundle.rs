@@ -1,20 +1,27 @@
 //! Whom the control plane is to trust: the CAs of this process, beside those that others have said. Pure, but for the time that is told to it.
 //!
 //! Replicas may have CAs of their own for a while: of a Secret and of cert-manager, or of a file that has come to some of them only. Each that said its own alone would
-//! have the control plane refuse the others. So what is there stays for a day, by this process's count. Whether a CA is over does not matter: nobody trusts one that is,
-//! and a clock that is ahead takes none away.
+//! have the control plane refuse the others. So what is there stays for a day. The [`Counts`] are on the APIService and outlive a process: each that sees a CA of others for
+//! an hour, in which nobody counted it, counts one more, and whose CA it is begins its count anew. By that the others see that somebody says it. Whether a CA is
+//! over does not matter: nobody trusts one that is, and no clock that is wrong takes any away, since none is asked.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::counts::{Counts, Mark};
+
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
+/// As long as a process sees a CA before it counts one more.
+const HOUR: Duration = Duration::from_secs(60 * 60);
 /// As long as a new CA of ours waits until it signs.
-const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+const KEPT: u8 = 24;
+/// Before those who count it have come to an end, whatever time of an hour it is for each.
+const ANEW: u8 = KEPT / 2;
 /// CAs of others. Of one that renews its own there are three, and no more than two change hands at a time.
-const OTHERS: usize = 8;
+pub(crate) const OTHERS: usize = 8;
 
 /// CAs that are remembered.
 const REMEMBERED: usize = 64;
@@ -23,43 +30,60 @@ const REMEMBERED: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Bundle(BTreeMap<String, Seen>);
 
+/// What is to be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// The CAs, as PEM.
+    pub(crate) ca: String,
+    /// For how long those of others have been seen.
+    pub(crate) counts: Counts,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Seen {
-    /// It is there, from then on.
-    Since(Instant),
+    /// It is there with this count, from then on.
+    With(u8, Instant),
     /// It was there for a day, and is to go with the next write.
     Leaving,
     /// It was taken away.
     TakenAway,
-    /// It came back: somebody says it who is there as long as this process is.
+    /// It came back, or its count began anew: somebody says it who is there as long as this process is.
     Meant,
 }
 
 impl Bundle {
     /// What is to be there, which is what was found if nothing is wrong with it.
-    pub(crate) fn wanted(&mut self, ours: &str, found: &str, now: Instant) -> String {
+    pub(crate) fn wanted(
+        &mut self,
+        ours: &str,
+        found: &str,
+        counted: &Counts,
+        now: Instant,
+    ) -> Wanted {
         let (own, all) = (certificates(ours), certificates(found));
         let others: Vec<&str> = all.iter().copied().filter(|ca| !has(&own, ca)).collect();
         self.forget(&others);
-        let mut kept = Vec::new();
+        let (mut kept, mut counts) = (Vec::new(), Counts::default());
         for other in &others {
-            if self.stays(other, now) && kept.len() < OTHERS {
+            let count = self.counted(other, counted.of(&Mark::of(&key(other))), now);
+            if let Some(count) = count
+                && kept.len() < OTHERS
+            {
                 kept.push(*other);
+                counts.set(Mark::of(&key(other)), count);
             }
+        }
+        for mark in own.iter().map(|ca| Mark::of(&key(ca))) {
+            let count = counted.of(&mark);
+            counts.set(mark, if count < ANEW { count } else { 0 });
         }
         let is_right = kept.len() == others.len() && own.iter().all(|ca| has(&all, ca));
-        if is_right && !own.is_empty() {
-            return found.to_owned();
-        }
-        let mut wanted = ours.to_owned();
-        for ca in kept {
-            if !wanted.ends_with('\n') {
-                wanted.push('\n');
-            }
-            wanted.push_str(ca);
-            wanted.push('\n');
-        }
-        wanted
+        let ca = if is_right && !own.is_empty() {
+            found.to_owned()
+        } else {
+            joined(ours, &kept)
+        };
+        Wanted { ca, counts }
     }
 
     /// Those that went without this process.
@@ -67,18 +91,26 @@ impl Bundle {
         let is_full = self.0.len() > REMEMBERED;
         self.0.retain(|ca, seen| {
             let is_there = others.iter().any(|other| key(other) == *ca);
-            is_there || (!is_full && !matches!(seen, Seen::Since(_)))
+            is_there || (!is_full && !matches!(seen, Seen::With(..)))
         });
     }
 
-    fn stays(&mut self, other: &str, now: Instant) -> bool {
-        let seen = self.0.entry(key(other)).or_insert(Seen::Since(now));
+    /// What its count is to be; `None`: it goes.
+    fn counted(&mut self, other: &str, told: u8, now: Instant) -> Option<u8> {
+        let seen = self.0.entry(key(other)).or_insert(Seen::With(told, now));
         *seen = match *seen {
-            Seen::Since(since) if now.duration_since(since) < KEPT => Seen::Since(since),
-            Seen::Since(_) | Seen::Leaving => Seen::Leaving,
+            Seen::With(count, _) if told < count => Seen::Meant,
+            Seen::With(count, _) if told > count => Seen::With(told, now),
+            Seen::With(count, since) => match now.duration_since(since) {
+                short if short < HOUR => Seen::With(count, since),
+                _ if count + 1 < KEPT => return Some(count + 1),
+                _ => Seen::Leaving,
+            },
+            Seen::Leaving if told + 1 < KEPT => Seen::Meant,
+            Seen::Leaving => Seen::Leaving,
             Seen::TakenAway | Seen::Meant => Seen::Meant,
         };
-        !matches!(seen, Seen::Leaving)
+        (!matches!(seen, Seen::Leaving)).then_some(told)
     }
 
     /// What was wanted last has been written.
@@ -89,6 +121,18 @@ impl Bundle {
             }
         }
     }
+}
+
+fn joined(ours: &str, others: &[&str]) -> String {
+    let mut all = ours.to_owned();
+    for ca in others {
+        if !all.ends_with('\n') {
+            all.push('\n');
+        }
+        all.push_str(ca);
+        all.push('\n');
+    }
+    all
 }
 
 /// The certificates of a text, as they are written there.
@@ -120,35 +164,116 @@ mod tests {
         ca(one) + &ca(two)
     }
 
-    #[test]
-    fn two_that_have_cas_of_their_own_come_to_rest() {
-        let (mut one, mut two) = (Bundle::default(), Bundle::default());
-        let begun = Instant::now();
-        let (mut there, mut writes, mut lacking) = (String::new(), 0, 0);
-        for minute in 0..10_000 {
-            let now = begun + Duration::from_secs(60 * minute);
-            for (bundle, ours) in [(&mut one, ca("one")), (&mut two, ca("two"))] {
-                let next = bundle.wanted(&ours, &there, now);
-                bundle.written();
-                writes += u32::from(next != there);
-                lacking += u32::from(minute > 0 && !(next.contains("one") && next.contains("two")));
-                there = next;
+    /// What is there, and what a process makes of it that looks once a minute.
+    struct There {
+        ca: String,
+        counts: Counts,
+        writes: u32,
+        begun: Instant,
+        minute: u32,
+    }
+
+    impl There {
+        fn of(ca: String) -> Self {
+            let (counts, begun) = (Counts::default(), Instant::now());
+            Self {
+                ca,
+                counts,
+                writes: 0,
+                begun,
+                minute: 0,
             }
         }
-        // Two at first, and after a day each takes the other's away, once.
-        assert!(writes <= 8 && lacking <= 4, "{writes} {lacking}");
-        assert_eq!(certificates(&there).len(), 2);
+
+        fn is_looked_at(&mut self, bundle: &mut Bundle, ours: &str) {
+            let now = self.begun + Duration::from_secs(60) * self.minute;
+            let wanted = bundle.wanted(&ca(ours), &self.ca, &self.counts, now);
+            if (&wanted.ca, &wanted.counts) != (&self.ca, &self.counts) {
+                self.writes += 1;
+                (self.ca, self.counts) = (wanted.ca, wanted.counts);
+                bundle.written();
+            }
+        }
+
+        fn has(&self, name: &str) -> bool {
+            self.ca.contains(&ca(name))
+        }
+    }
+
+    #[test]
+    fn two_that_have_cas_of_their_own_come_to_rest_and_stay_trusted() {
+        let (mut one, mut two) = (Bundle::default(), Bundle::default());
+        let mut there = There::of(both("one", "two"));
+        for minute in 0..10_000 {
+            there.minute = minute;
+            there.is_looked_at(&mut one, "one");
+            there.is_looked_at(&mut two, "two");
+            assert!(there.has("one") && there.has("two"), "{minute}");
+            assert!(minute < 2000 || there.writes <= 30, "{}", there.writes);
+        }
+        assert_eq!(certificates(&there.ca).len(), 2);
     }
 
     #[test]
     fn what_nobody_says_any_more_goes_after_a_day() {
         let mut bundle = Bundle::default();
+        let mut there = There::of(both("ours", "theirs"));
+        for minute in 0..(24 * 60) {
+            there.minute = minute;
+            there.is_looked_at(&mut bundle, "ours");
+            assert!(there.has("theirs"), "{minute}");
+        }
+        for minute in (24 * 60)..(25 * 60) {
+            there.minute = minute;
+            there.is_looked_at(&mut bundle, "ours");
+        }
+        assert_eq!(there.ca, ca("ours"));
+        assert_eq!(there.counts, Counts::default());
+    }
+
+    /// As where pods come and go with the load.
+    #[test]
+    fn what_nobody_says_any_more_goes_though_no_process_lives_for_a_day() {
+        let mut there = There::of(both("ours", "theirs"));
+        let mut bundles = [Bundle::default(), Bundle::default()];
+        for minute in 0..(48 * 60) {
+            there.minute = minute;
+            for (number, bundle) in (0..).zip(&mut bundles) {
+                if (minute + 100 * number) % 200 == 0 {
+                    *bundle = Bundle::default();
+                }
+                there.is_looked_at(bundle, "ours");
+            }
+        }
+        assert_eq!(there.ca, ca("ours"));
+    }
+
+    /// One CA lives on, and of the other CA's processes none lives for long.
+    #[test]
+    fn what_somebody_says_stays_however_short_the_others_live() {
+        let mut there = There::of(both("ours", "theirs"));
+        let (mut short, mut long) = (Bundle::default(), Bundle::default());
+        for minute in 0..10_000 {
+            there.minute = minute;
+            if minute % 200 == 0 {
+                short = Bundle::default();
+            }
+            there.is_looked_at(&mut short, "ours");
+            there.is_looked_at(&mut long, "theirs");
+            assert!(there.has("theirs") && there.has("ours"), "{minute}");
+        }
+    }
+
+    #[test]
+    fn a_count_that_somebody_made_up_takes_nothing_away_before_an_hour_is_over() {
+        let mut bundle = Bundle::default();
+        let mark = Mark::of(&key(&ca("theirs")));
+        let mut counts = Counts::default();
+        counts.set(mark, u8::MAX);
         let begun = Instant::now();
         let there = both("ours", "theirs");
-        assert_eq!(bundle.wanted(&ca("ours"), &there, begun), there);
-        let later = begun + KEPT - Duration::from_secs(1);
-        assert_eq!(bundle.wanted(&ca("ours"), &there, later), there);
-        assert_eq!(bundle.wanted(&ca("ours"), &there, begun + KEPT), ca("ours"));
+        let wanted = bundle.wanted(&ca("ours"), &there, &counts, begun);
+        assert_eq!(wanted.ca, there);
     }
 
     #[test]
@@ -156,18 +281,32 @@ mod tests {
         let mut bundle = Bundle::default();
         let begun = Instant::now();
         let there = both("ours", "theirs");
-        let wanted = |bundle: &mut Bundle| bundle.wanted(&ca("ours"), &there, begun + KEPT);
-        bundle.wanted(&ca("ours"), &there, begun);
+        let mut counts = Counts::default();
+        counts.set(Mark::of(&key(&ca("theirs"))), KEPT - 1);
+        let wanted = |bundle: &mut Bundle, now| {
+            let wanted = bundle.wanted(&ca("ours"), &there, &counts, now);
+            wanted.ca
+        };
+        assert_eq!(wanted(&mut bundle, begun), there);
         for _ in 0..2 {
-            assert_eq!(wanted(&mut bundle), ca("ours"), "the write failed");
+            let ca_alone = wanted(&mut bundle, begun + HOUR);
+            assert_eq!(ca_alone, ca("ours"), "the write failed");
         }
         bundle.written();
-        assert_eq!(wanted(&mut bundle), there, "somebody says it again");
+        assert_eq!(
+            wanted(&mut bundle, begun + HOUR),
+            there,
+            "somebody says it again"
+        );
     }
 
     #[test]
     fn ours_comes_beside_what_is_there_and_what_is_no_certificate_goes() {
-        let wanted = |found: &str| Bundle::default().wanted(&ca("ours"), found, Instant::now());
+        let wanted = |found: &str| {
+            let (mut bundle, counts) = (Bundle::default(), Counts::default());
+            let wanted = bundle.wanted(&ca("ours"), found, &counts, Instant::now());
+            wanted.ca
+        };
         assert_eq!(wanted(""), ca("ours"));
         assert_eq!(wanted("nonsense"), ca("ours"));
         assert_eq!(wanted(&ca("theirs")), both("ours", "theirs"));

@@ -7,6 +7,7 @@
 mod authority;
 mod bundle;
 mod certificates;
+mod counts;
 mod error;
 mod keeper;
 mod kept;

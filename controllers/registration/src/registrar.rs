@@ -1,5 +1,6 @@
 //! Keeps the APIService, and the Service that it names, as the control plane needs them to send requests here.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use armadex_control_plane::{NOT_THERE_YET, Objects, Trouble, TroubleKind};
@@ -17,7 +18,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Wanted};
+use crate::counts::{ANNOTATION, Counts};
 use crate::looks::{Looks, answered};
 
 /// Whose fields they are.
@@ -187,15 +189,20 @@ impl Registrar {
         // What is trusted for another's Service is not trusted for ours.
         let there = found.as_ref().filter(|_| leads_here);
         let there = there.map(bundle).unwrap_or_default();
-        let ca = ours.map(|ours| self.bundle.wanted(ours, &there, Instant::now()));
-        let ca = ca.as_deref();
+        let noted = found.as_ref().filter(|_| leads_here).and_then(noted);
+        let counted = Counts::read(noted.unwrap_or_default());
+        let wanted = ours.map(|ours| self.bundle.wanted(ours, &there, &counted, Instant::now()));
+        let trust = wanted.as_ref();
         let is_theirs =
             |found: &&APIService| leads_here && !owns(&found.metadata, "/f:spec/f:service/f:name");
         if let (Reached::Service, Some(theirs)) = (&self.reached, found.as_ref().filter(is_theirs))
         {
-            let is_right = ca.is_none_or(|ca| trusts(theirs, ca));
+            let Some(trust) = trust else {
+                return Ok(true);
+            };
+            let is_right = trusts(theirs, trust);
             if !is_right {
-                self.apply(trusting(theirs, ca)).await?;
+                self.apply(trusting(theirs, trust)).await?;
             }
             return Ok(is_right);
         }
@@ -204,7 +211,8 @@ impl Registrar {
             Reached::Service => true,
         };
         let version = found.as_ref().and_then(ResourceExt::resource_version);
-        let wanted = self.api_service(version, ca);
+        let mut wanted = self.api_service(version, trust);
+        wanted.metadata.annotations = trust.and_then(|trust| notes(found.as_ref(), trust));
         let is_right = found.is_some_and(|found| is_as(&found, &wanted));
         if !is_right {
             self.apply(wanted).await?;
@@ -282,7 +290,7 @@ impl Registrar {
         }
     }
 
-    fn api_service(&self, version: Option<String>, ca: Option<&str>) -> APIService {
+    fn api_service(&self, version: Option<String>, trust: Option<&Wanted>) -> APIService {
         APIService {
             metadata: metadata(API_SERVICE, version),
             spec: Some(APIServiceSpec {
@@ -290,7 +298,7 @@ impl Registrar {
                 version: Some(VERSION.to_owned()),
                 group_priority_minimum: GROUP_PRIORITY,
                 version_priority: VERSION_PRIORITY,
-                ca_bundle: ca.map(|pem| ByteString(pem.as_bytes().to_vec())),
+                ca_bundle: trust.map(|trust| ByteString(trust.ca.as_bytes().to_vec())),
                 // With a CA beside it the field is refused.
                 insecure_skip_tls_verify: Some(false),
                 service: Some(ServiceReference {
@@ -317,12 +325,24 @@ fn bundle(found: &APIService) -> String {
     })
 }
 
-fn trusts(found: &APIService, ca: &str) -> bool {
+/// For how long CAs of others have been seen.
+fn noted(found: &APIService) -> Option<&str> {
+    found.annotations().get(ANNOTATION).map(String::as_str)
+}
+
+/// The annotation that is to be there. One that says nothing any more stays, empty: that somebody else has set it too takes nothing from that.
+fn notes(found: Option<&APIService>, trust: &Wanted) -> Option<BTreeMap<String, String>> {
+    let text = trust.counts.written();
+    let is_needed = !text.is_empty() || found.and_then(noted).is_some();
+    is_needed.then(|| BTreeMap::from([(ANNOTATION.to_owned(), text)]))
+}
+
+fn trusts(found: &APIService, trust: &Wanted) -> bool {
     let is_verified = found
         .spec
         .as_ref()
         .is_some_and(|spec| spec.insecure_skip_tls_verify != Some(true));
-    is_verified && bundle(found) == ca
+    is_verified && bundle(found) == trust.ca && is_noted(found, notes(Some(found), trust).as_ref())
 }
 
 /// Whether nothing would change. Whom to trust is somebody else's to say where it is not said.
@@ -337,7 +357,14 @@ fn is_as(found: &APIService, wanted: &APIService) -> bool {
         spec.ca_bundle = spec.ca_bundle.filter(|_| says_whom);
         Some(spec)
     };
-    spec(found) == spec(wanted) && has_labels(&found.metadata, &wanted.metadata)
+    spec(found) == spec(wanted)
+        && has_labels(&found.metadata, &wanted.metadata)
+        && is_noted(found, wanted.metadata.annotations.as_ref())
+}
+
+fn is_noted(found: &APIService, wanted: Option<&BTreeMap<String, String>>) -> bool {
+    let mut wanted = wanted.into_iter().flatten();
+    wanted.all(|(name, value)| found.annotations().get(name) == Some(value))
 }
 
 fn is_named_so(found: &Service, wanted: &Service) -> bool {
@@ -355,13 +382,17 @@ fn has_labels(found: &ObjectMeta, wanted: &ObjectMeta) -> bool {
 }
 
 /// Whom to trust, and nothing else of an APIService that was read.
-fn trusting(found: &APIService, ca: Option<&str>) -> Value {
-    let trust = ca.map(|pem| json!({"caBundle": ByteString(pem.as_bytes().to_vec()), "insecureSkipTLSVerify": false}));
+fn trusting(found: &APIService, trust: &Wanted) -> Value {
+    let ca = ByteString(trust.ca.as_bytes().to_vec());
+    let mut metadata = json!({"name": API_SERVICE, "resourceVersion": found.resource_version()});
+    if let Some(notes) = notes(Some(found), trust) {
+        metadata["annotations"] = json!(notes);
+    }
     json!({
         "apiVersion": APIService::API_VERSION,
         "kind": APIService::KIND,
-        "metadata": {"name": API_SERVICE, "resourceVersion": found.resource_version()},
-        "spec": trust.unwrap_or_else(|| json!({})),
+        "metadata": metadata,
+        "spec": {"caBundle": ca, "insecureSkipTLSVerify": false},
     })
 }
 
@@ -433,6 +464,15 @@ mod tests {
     }
 
     fn run_that(host: &Host, reached: Reached, takes_over: bool) -> Running {
+        run_until(host, reached, takes_over, CancellationToken::new())
+    }
+
+    fn run_until(
+        host: &Host,
+        reached: Reached,
+        takes_over: bool,
+        cancel: CancellationToken,
+    ) -> Running {
         let (trusted, told) = watch::channel(Some(ca("first")));
         let terms = RegistrationTerms {
             namespace: "own".to_owned(),
@@ -443,7 +483,6 @@ mod tests {
             takes_over,
         };
         let (says, standing) = watch::channel(Standing::Unknown);
-        let cancel = CancellationToken::new();
         tokio::spawn(register(host.client(), terms, says, cancel));
         Running { trusted, standing }
     }
@@ -576,19 +615,58 @@ mod tests {
         }
     }
 
+    /// One that leads here and trusts these, made by somebody else or not.
+    fn leading_here(theirs: bool, cas: &[String]) -> Value {
+        let mut there = json!({"spec": {"group": "clusterpedia.io", "version": "v1beta1",
+            "groupPriorityMinimum": 1000, "versionPriority": 100,
+            "caBundle": ByteString(cas.concat().into_bytes()),
+            "service": {"namespace": "own", "name": "armadex-apiserver", "port": 8443}}});
+        if !theirs {
+            there["metadata"]["managedFields"] = json!([{"manager": FIELD_MANAGER, "operation": "Apply",
+                "apiVersion": "apiregistration.k8s.io/v1", "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:spec": {"f:service": {"f:name": {}, "f:namespace": {}}}}}]);
+        }
+        there
+    }
+
     /// As while one of them is replaced by one whose certificate comes from elsewhere.
     #[tokio::test(start_paused = true)]
     async fn replicas_with_other_cas_stay_trusted_beside_each_other() {
         let host = host();
+        host.put(PATH, leading_here(true, &[]));
         let (one, two) = (run(&host, Reached::Service), run(&host, Reached::Service));
         until(&host, |host| trusted(host) == ["first"]).await;
         two.trusted.send_replace(Some(ca("second")));
         until(&host, |host| trusted(host).len() == 2).await;
         let writes = host.asked("patch", "apiservices");
-        sleep(Duration::from_secs(3600)).await;
+        sleep(Duration::from_secs(3000)).await;
         assert_eq!(host.asked("patch", "apiservices"), writes);
+        sleep(Duration::from_secs(3 * 24 * 3600)).await;
         assert_eq!(trusted(&host), ["second", "first"]);
+        let counted = host.asked("patch", "apiservices") - writes;
+        assert!((2..=60).contains(&counted), "{counted}");
         drop(one);
+    }
+
+    /// As where pods come and go with the load: none of them sees a day pass.
+    #[tokio::test(start_paused = true)]
+    async fn a_ca_that_nobody_says_goes_though_each_process_lives_for_hours() {
+        for theirs in [false, true] {
+            let host = host();
+            host.put(PATH, leading_here(theirs, &[ca("first"), ca("former")]));
+            for _ in 0..12 {
+                assert_eq!(trusted(&host).len(), 2);
+                let cancel = CancellationToken::new();
+                let running = run_until(&host, Reached::Service, false, cancel.clone());
+                sleep(Duration::from_secs(3 * 3600)).await;
+                cancel.cancel();
+                drop(running);
+                if trusted(&host) == ["first"] {
+                    break;
+                }
+            }
+            assert_eq!(trusted(&host), ["first"]);
+        }
     }
 
     #[tokio::test(start_paused = true)]
