@@ -4,7 +4,8 @@
 //! what [`Kept::ca`] said a day ago trusts every certificate that is shown now.
 //!
 //! Replicas may have clocks that are far apart, and none of them knows whose is right. So what takes the place of something whose time is over, or has not begun,
-//! by this clock is good for as long as that was, too: whoever made it takes the new one, and the two do not replace each other's for ever.
+//! by this clock is good for as long as that was, too: whoever made it takes the new one, and the two do not replace each other's for ever. Where nobody needs it to be
+//! good for so long any more, it is made anew at the age of any other, and comes to be as long as any other.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -429,6 +430,116 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Looks once a day, one clock after the other, and calls whoever made something anew.
+    fn days(
+        kept: &mut Kept,
+        days: std::ops::Range<i64>,
+        clocks: &[i64],
+        mut made: impl FnMut(i64, &Kept),
+    ) {
+        for day in days {
+            for ahead in clocks {
+                let now = start() + Duration::days(day + ahead);
+                if let Some(next) = renewed(Some(kept), &names(), now).expect("sound") {
+                    *kept = next;
+                    made(day, kept);
+                }
+            }
+        }
+    }
+
+    fn ends(pem: &str) -> OffsetDateTime {
+        Facts::of_first(pem).expect("sound").not_after
+    }
+
+    /// A node that came up in 2090, and was put right.
+    #[test]
+    fn what_a_clock_made_that_was_wrong_for_once_becomes_as_long_as_any_other() {
+        let wrong = Duration::days(64 * 365);
+        for first_of_all in [false, true] {
+            let mut kept = made(if first_of_all {
+                start() + wrong
+            } else {
+                start()
+            });
+            let ahead = renewed(Some(&kept), &names(), start() + wrong).expect("sound");
+            kept = ahead.unwrap_or(kept);
+            days(&mut kept, 0..2, &[0], |_, _| {});
+            assert_eq!(
+                verifies(&kept.ca, &kept.certificate, "localhost", start()),
+                Ok(())
+            );
+            let (mut leaves, mut before) = (Vec::new(), kept.certificate.clone());
+            days(&mut kept, 2..(9 * 365), &[0], |day, kept| {
+                if kept.certificate != before {
+                    leaves.push(day);
+                    before = kept.certificate.clone();
+                }
+            });
+            assert!(leaves.first().is_some_and(|day| *day < 300), "{leaves:?}");
+            assert!((12..=15).contains(&leaves.len()), "{leaves:?}");
+            let now = start() + Duration::days(9 * 365);
+            assert!(ends(&kept.certificate) <= now + LEAF_LIFE);
+            assert!(ends(&kept.ca) <= now + CA_LIFE, "{}", ends(&kept.ca));
+            assert_eq!(
+                verifies(&kept.ca, &kept.certificate, "localhost", now),
+                Ok(())
+            );
+        }
+    }
+
+    /// Two or three that look by turns: each takes what is there, and none makes much anew.
+    #[test]
+    fn those_whose_clocks_stay_apart_agree_for_forty_years() {
+        let years = 40;
+        for clocks in [
+            &[0, 300][..],
+            &[0, 400],
+            &[0, 800],
+            &[0, 9000],
+            &[0, 300, 1000],
+        ] {
+            let (mut kept, mut writes) = (made(start()), 0);
+            // Each week: of the days of a month each comes.
+            for day in (1..(years * 365)).step_by(7) {
+                let before = kept.clone();
+                let mut rounds = 0;
+                loop {
+                    let written = writes;
+                    days(&mut kept, day..(day + 1), clocks, |_, _| writes += 1);
+                    if writes == written {
+                        break;
+                    }
+                    rounds += 1;
+                    assert!(rounds <= 4, "{clocks:?} on day {day}");
+                }
+                for ahead in clocks.iter().filter(|_| kept != before) {
+                    let now = start() + Duration::days(day + ahead);
+                    let shown = verifies(&kept.ca, &kept.certificate, "localhost", now);
+                    assert_eq!(shown, Ok(()), "{clocks:?} on day {day}");
+                }
+            }
+            // Sixty leaves and six CAs for one clock. Of two each has something to say of each, and of three the one between makes one anew on its day of the month.
+            let most = if clocks.len() > 2 { 600 } else { 180 };
+            assert!(writes <= most, "{clocks:?}: {writes}");
+        }
+    }
+
+    /// Once a minute, on the day that the one between finds it too long.
+    #[test]
+    fn three_whose_clocks_are_lives_apart_come_to_rest() {
+        let clocks = [0, 300, 1000];
+        let mut kept = made(start());
+        days(&mut kept, 0..3, &clocks, |_, _| {});
+        let mut writes = 0;
+        for day in 3..63 {
+            for _ in 0..60 {
+                days(&mut kept, day..(day + 1), &clocks, |_, _| writes += 1);
+            }
+        }
+        assert!(writes <= 40, "{writes}");
     }
 
     #[test]

@@ -79,10 +79,22 @@ impl Facts {
         })
     }
 
-    /// Whether of so long a life no more than a third is left. One that is good for longer than usual, since clocks are apart, lives no shorter for that.
+    /// Whether it is to be made anew: of so long a life no more than a third is left, or far more than one is and two thirds of one are over. One that is good for
+    /// longer than usual, since clocks are apart, lives no shorter for that, and one that a clock made which was ahead by decades for once no longer.
     pub(crate) fn is_due(&self, now: OffsetDateTime, life: Duration) -> bool {
-        let life = life.min(self.not_after - self.not_before);
-        self.not_after - now <= life / 3
+        let left = self.not_after - now;
+        let is_far = left > life * 2 && now - self.not_before >= life * 2 / 3;
+        left <= life.min(self.not_after - self.not_before) / 3 || (is_far && self.has_its_day(now))
+    }
+
+    /// One day of a month, by its key. Of three whose clocks are apart by lives the one between might find each that the others agree on too old and too long: a new
+    /// one has another day.
+    fn has_its_day(&self, now: OffsetDateTime) -> bool {
+        const MONTH: i64 = 30;
+        let key = self.public_key.last_chunk().copied().unwrap_or_default();
+        let own = i64::from(u32::from_be_bytes(key));
+        let day = now.unix_timestamp().div_euclid(24 * 60 * 60);
+        (own + day).rem_euclid(MONTH) == 0
     }
 
     /// Whether its time has begun.
