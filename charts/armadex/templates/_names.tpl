@@ -114,14 +114,14 @@ armadex-serving-{{ include "armadex.fullname" . }}
 {{- end -}}
 {{- end -}}
 
-{{/* The workloads, as JSON: the part, the name behind the release's, its replicas, and whether several may run. */}}
+{{/* The workloads, as JSON: the part, the name behind the release's, its replicas, which of API servers that follow the load are the most there may be. */}}
 {{- define "armadex.workloads" -}}
 {{- $values := .Values -}}
 {{- $all := list -}}
 {{- if eq .Values.mode "all" -}}
 {{- $all = append $all (dict "part" "all" "name" "all" "replicas" .Values.all.replicas) -}}
 {{- else -}}
-{{- $all = append $all (dict "part" "apiserver" "name" "apiserver" "replicas" (include "armadex.apiservers" . | int)) -}}
+{{- $all = append $all (dict "part" "apiserver" "name" "apiserver" "replicas" (ternary .Values.apiserver.autoscaling.maxReplicas .Values.apiserver.replicas .Values.apiserver.autoscaling.enabled)) -}}
 {{- $all = append $all (dict "part" "synchro" "name" "synchro" "replicas" .Values.synchro.replicas "shard" "") -}}
 {{- range .Values.synchro.shards -}}
 {{- $all = append $all (dict "part" "synchro" "name" (printf "synchro-%s" .) "replicas" $values.synchro.replicas "shard" .) -}}
@@ -131,15 +131,29 @@ armadex-serving-{{ include "armadex.fullname" . }}
 {{- toJson $all -}}
 {{- end -}}
 
-{{/* How many API servers there are: of those that follow the load as many as run, lest an upgrade ends some. Where nothing can be looked up these are the fewest. */}}
-{{- define "armadex.apiservers" -}}
-{{- with .Values.apiserver -}}
-{{- if .autoscaling.enabled -}}
-{{- $running := lookup "apps/v1" "Deployment" $.Release.Namespace (printf "%s-apiserver" (include "armadex.fullname" $)) -}}
-{{- max .autoscaling.minReplicas (dig "spec" "replicas" 0 $running) -}}
-{{- else -}}
-{{- .replicas -}}
+{{/*
+The number that a Deployment says, if any: (dict "root" $ "workload" WORKLOAD). Of API servers that follow the load it is the autoscaler's to say, and one that stood here would be put in its place at each
+rendering, and at a rollback the one of then. Where helm alone has said one before, which it takes back otherwise, that is as many as run; and so where it puts a number that is not said any more to one whoever
+has changed it, as without server-side apply.
+*/}}
+{{- define "armadex.replicas" -}}
+{{- if and (eq .workload.part "apiserver") .root.Values.apiserver.autoscaling.enabled -}}
+{{- $running := lookup "apps/v1" "Deployment" .root.Release.Namespace (printf "%s-apiserver" (include "armadex.fullname" .root)) -}}
+{{- $isSaid := false -}}
+{{- $isScaled := false -}}
+{{- $isApplied := false -}}
+{{- range dig "metadata" "managedFields" list $running -}}
+{{- if hasKey (dig "fieldsV1" "f:spec" dict .) "f:replicas" -}}
+{{- $isSaid = true -}}
+{{- $isScaled = or $isScaled (eq (dig "subresource" "" .) "scale") -}}
 {{- end -}}
+{{- $isApplied = or $isApplied (and (eq (dig "operation" "" .) "Apply") (not (dig "subresource" "" .))) -}}
+{{- end -}}
+{{- if and $isSaid (not (and $isScaled $isApplied)) -}}
+{{- max .root.Values.apiserver.autoscaling.minReplicas (dig "spec" "replicas" 0 $running) -}}
+{{- end -}}
+{{- else -}}
+{{- .workload.replicas -}}
 {{- end -}}
 {{- end -}}
 

@@ -306,10 +306,7 @@ spec:
         failureThreshold: 2
 {{- end -}}
 
-{{/*
-A Deployment: (dict "root" $ "workload" WORKLOAD). New pods are there before old ones go. Without a number one that is there would have one pod as soon as the autoscaler is to say how many; one that is
-new begins with one, and where nothing can be looked up none is said, for it would be put in the autoscaler's place at each rendering.
-*/}}
+{{/* A Deployment: (dict "root" $ "workload" WORKLOAD). New pods are there before old ones go. */}}
 {{- define "armadex.deployment" -}}
 {{- $root := .root -}}
 {{- $workload := .workload -}}
@@ -322,8 +319,8 @@ kind: Deployment
 metadata:
   {{- include "armadex.metadata" (dict "root" $root "name" (printf "%s-%s" (include "armadex.fullname" $root) $workload.name) "component" $workload.part "labels" $labels) | nindent 2 }}
 spec:
-  {{- if or (ne $workload.part "apiserver") (not $root.Values.apiserver.autoscaling.enabled) (lookup "apps/v1" "Deployment" $root.Release.Namespace (printf "%s-apiserver" (include "armadex.fullname" $root))) }}
-  replicas: {{ $workload.replicas }}
+  {{- with include "armadex.replicas" . }}
+  replicas: {{ . }}
   {{- end }}
   strategy:
     type: RollingUpdate

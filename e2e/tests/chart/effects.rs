@@ -56,6 +56,7 @@ fn the_number_of_api_servers_is_the_autoscalers_where_helm_can_not_look() -> Res
     );
     let scaler = &called(&made, "HorizontalPodAutoscaler", name)?["spec"];
     assert_eq!(scaler["scaleTargetRef"]["name"], name);
+    called(&made, "PodDisruptionBudget", name)?;
     assert_eq!(
         (&scaler["minReplicas"], &scaler["maxReplicas"]),
         (&json!(3), &json!(9))

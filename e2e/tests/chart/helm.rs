@@ -82,13 +82,13 @@ impl Helm {
     }
 
     /// A run on a cluster, which has to go well.
-    pub(crate) fn release(&self, kubeconfig: &Path, arguments: &[&str]) -> Result<()> {
+    pub(crate) fn release(&self, kubeconfig: &Path, arguments: &[&str]) -> Result<String> {
         let mut command = self.command();
         command.args(arguments).args(["--namespace", NAMESPACE]);
         let output = command.arg("--kubeconfig").arg(kubeconfig).output()?;
         let complaint = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "{arguments:?}: {complaint}");
-        Ok(())
+        Ok(String::from_utf8(output.stdout)?)
     }
 
     /// What is made of a release of another name, as it is printed.

@@ -105,6 +105,15 @@ fn only_what_has_several_pods_has_a_budget() -> Result<()> {
     assert_eq!(budgets("parts", &[])?, 5);
     assert_eq!(budgets("parts", &["--set", "controllers.replicas=1"])?, 4);
     assert_eq!(budgets("all-server", &[])?, 0, "it is switched off");
+    // Whatever the load is: as many as there may be.
+    let all = budgets("here", &[])?;
+    let fewest = ["--set", "apiserver.autoscaling.minReplicas=1"];
+    let one = [
+        "--set",
+        "apiserver.autoscaling.minReplicas=1,apiserver.autoscaling.maxReplicas=1",
+    ];
+    assert_eq!(budgets("here", &fewest)?, all);
+    assert_eq!(budgets("here", &one)?, all - 1);
     Ok(())
 }
 

@@ -33,7 +33,7 @@ async fn a_release_is_installed_upgraded_and_removed_while_its_pod_is_registered
     fleet.join("member1").await?;
     let (host, helm) = (fleet.kubectl("host"), Helm::ensure()?);
     let kubeconfig = fleet.folder().kubeconfig("host");
-    let run = |arguments: &[&str]| helm.release(&kubeconfig, arguments);
+    let run = |arguments: &[&str]| helm.release(&kubeconfig, arguments).map(drop);
     let folder = chart::folder();
     let chart = folder.to_str().context("a path")?;
 

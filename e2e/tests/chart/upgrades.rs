@@ -1,5 +1,7 @@
 //! Upgrades on a real apiserver, where helm looks at what is there: they end nothing that works, and grant what can be granted.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::{Harness, Kubectl, Options, chart, deploy};
 
@@ -31,17 +33,33 @@ async fn an_upgrade_ends_nothing_that_works() -> Result<()> {
             "--set",
             values,
         ];
-        helm.release(&kubeconfig, &flags)
+        helm.release(&kubeconfig, &flags).map(drop)
     };
     upgrade("log.level=info")?;
     upgrade(SERVER)?;
     the_file_is_there(&host).await?;
-    host.run(&in_namespace(&["scale", APISERVERS, "--replicas=5"]))
-        .await?;
     upgrade(SCALED)?;
     ensure!(
-        replicas(&host).await? == "5",
-        "the autoscaler's are as many as ran"
+        replicas(&host).await? == "2",
+        "the autoscaler begins with as many as ran"
+    );
+    ensure!(
+        said(&helm, &kubeconfig)? == Some(2),
+        "helm alone has said it"
+    );
+    for number in ["5", "6"] {
+        scale(&host, number).await?;
+        upgrade(SCALED)?;
+        let left = replicas(&host).await?;
+        ensure!(left == number, "the autoscaler's {number} are {left}");
+        ensure!(said(&helm, &kubeconfig)?.is_none(), "{number}");
+    }
+    scale(&host, "7").await?;
+    helm.release(&kubeconfig, &["rollback", helm::RELEASE, "--no-hooks"])?;
+    let left = replicas(&host).await?;
+    ensure!(
+        left == "7",
+        "of the autoscaler's 7 a rollback leaves {left}"
     );
     rights_go_with_their_policy(&host, upgrade).await?;
     namespaces_of_platforms_may_come_later(&host, upgrade).await?;
@@ -51,6 +69,22 @@ async fn an_upgrade_ends_nothing_that_works() -> Result<()> {
 
 fn in_namespace<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     [arguments, &["--namespace", helm::NAMESPACE]].concat()
+}
+
+/// As an autoscaler does.
+async fn scale(host: &Kubectl, number: &str) -> Result<()> {
+    let scale = ["scale", APISERVERS, "--replicas", number];
+    host.run(&in_namespace(&scale)).await?;
+    Ok(())
+}
+
+/// How many API servers the release says.
+fn said(helm: &Helm, kubeconfig: &Path) -> Result<Option<u64>> {
+    let text = helm.release(kubeconfig, &["get", "manifest", helm::RELEASE])?;
+    let made = helm::objects(&text)?;
+    let mut deployments = made.iter().filter(|object| object["kind"] == "Deployment");
+    let found = deployments.find(|object| object["metadata"]["name"] == "armadex-apiserver");
+    Ok(found.context("there are API servers")?["spec"]["replicas"].as_u64())
 }
 
 async fn replicas(host: &Kubectl) -> Result<String> {
