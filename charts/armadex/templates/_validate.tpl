@@ -53,20 +53,36 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What is said of a part that does not run is taken by none: as it is in values.yaml it may stay. */}}
+{{/* What is said of a part that does not run is taken by none. What values.yaml does not say somebody has meant. */}}
 {{- define "armadex.validateMode" -}}
+{{- range include "armadex.idle" . | fromJsonArray -}}
+{{- if .isMeant -}}
+{{- fail .words -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What is said of parts that do not run and is not as in values.yaml, as JSON: words, and whether somebody must have meant it. A number may be the default of a release of before, which --reuse-values keeps. */}}
+{{- define "armadex.idle" -}}
 {{- $values := .Values -}}
+{{- $idle := list -}}
 {{- $defaults := .Files.Get "files/values.yaml" | fromYaml -}}
 {{- $others := ternary (list "apiserver" "synchro" "controllers") (list "all") (eq .Values.mode "all") -}}
 {{- range $part := $others -}}
 {{- range $key, $default := omit (get $defaults $part) "shutdownDelaySeconds" -}}
 {{- $said := get (get $values $part) $key -}}
 {{- if ne (toJson $said) (toJson $default) -}}
+{{- $isMeant := and $said (not $default) -}}
+{{- if eq $key "autoscaling" -}}
+{{- $isMeant = (default dict $said).enabled -}}
+{{- end -}}
 {{- $way := ternary (printf "Use mode: parts, or say it in all.%s if there is such a value" $key) "Use mode: all, or say it of apiserver, synchro or controllers" (ne $part "all") -}}
-{{- fail (printf "%s.%s: with mode: %s there is no such workload. %s" $part $key $values.mode $way) -}}
+{{- $words := printf "%s.%s: with mode: %s there is no such workload. %s" $part $key $values.mode $way -}}
+{{- $idle = append $idle (dict "words" $words "isMeant" (not (not $isMeant))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- toJson $idle -}}
 {{- end -}}
 
 {{/* Flags that are said by the chart: a second time they would be an error of the program, or a password that everybody sees. */}}
@@ -91,7 +107,7 @@
 {{/* Of a small request what Armadex needs when nobody asks is more than the target, and there would always be as many as may be. */}}
 {{- define "armadex.validateAutoscaling" -}}
 {{- with .Values.apiserver -}}
-{{- if .autoscaling.enabled -}}
+{{- if and .autoscaling.enabled (eq $.Values.mode "parts") -}}
 {{- if lt (int .autoscaling.maxReplicas) (int .autoscaling.minReplicas) -}}
 {{- fail (printf "apiserver.autoscaling.maxReplicas: %v is fewer than minReplicas, %v" .autoscaling.maxReplicas .autoscaling.minReplicas) -}}
 {{- end -}}

@@ -50,18 +50,15 @@ impl Helm {
     }
 
     /// What helm prints after an installation.
-    pub(crate) fn notes(&self, values: &Path) -> Result<String> {
-        let printed = self.run(
-            &[
-                "install",
-                RELEASE,
-                "--dry-run=client",
-                "--namespace",
-                NAMESPACE,
-                "--values",
-            ],
-            values,
-        )?;
+    pub(crate) fn notes(&self, values: &Path, flags: &[&str]) -> Result<String> {
+        let install = [
+            "install",
+            RELEASE,
+            "--dry-run=client",
+            "--namespace",
+            NAMESPACE,
+        ];
+        let printed = self.run(&[&install[..], flags, &["--values"]].concat(), values)?;
         let notes = printed.split_once("NOTES:");
         Ok(notes.context("there are notes")?.1.to_owned())
     }

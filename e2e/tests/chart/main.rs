@@ -86,7 +86,7 @@ fn helm_finds_nothing_to_say_of_any_values() -> Result<()> {
 #[test]
 fn the_notes_name_the_next_commands_and_what_to_be_warned_of() -> Result<()> {
     let helm = Helm::ensure()?;
-    let notes = |name: &str| helm.notes(&helm::values_named(name));
+    let notes = |name: &str| helm.notes(&helm::values_named(name), &[]);
     for values in ["default", "karmada", "parts", "as-given", "try"] {
         let notes = notes(values)?;
         for command in [
@@ -103,5 +103,35 @@ fn the_notes_name_the_next_commands_and_what_to_be_warned_of() -> Result<()> {
     assert!(has("as-given", "install.enabled is false")?);
     assert!(has("default", "No policy brings clusters in yet")? && !has("karmada", "No policy")?);
     assert!(!has("parts", "Before you uninstall")?);
+    Ok(())
+}
+
+/// A number may be the default of a release of before, which `--reuse-values` keeps.
+#[test]
+fn the_notes_tell_what_is_said_of_a_workload_that_does_not_run() -> Result<()> {
+    let helm = Helm::ensure()?;
+    for (values, said, way_out) in [
+        ("default", "apiserver.replicas=3", "Use mode: parts"),
+        (
+            "default",
+            "controllers.resources.limits.memory=1Gi",
+            "say it in all.resources",
+        ),
+        (
+            "default",
+            "apiserver.autoscaling.maxReplicas=9",
+            "apiserver.autoscaling",
+        ),
+        ("parts", "all.replicas=2", "Use mode: all"),
+    ] {
+        let notes = helm.notes(&helm::values_named(values), &["--set", said])?;
+        let told = notes.split_once("Not in use:");
+        assert!(
+            told.is_some_and(|(_, told)| told.contains(way_out)),
+            "{said}: {notes}"
+        );
+    }
+    let notes = helm.notes(&helm::values_named("default"), &[])?;
+    assert!(!notes.contains("Not in use"), "{notes}");
     Ok(())
 }

@@ -158,18 +158,17 @@ fn a_flag_that_the_chart_says_is_refused() -> Result<()> {
 }
 
 #[test]
-fn what_is_said_of_a_workload_that_does_not_run_is_refused() -> Result<()> {
-    let all = format!("{PARTS},all.replicas=2");
+fn what_somebody_must_mean_of_a_workload_that_does_not_run_is_refused() -> Result<()> {
+    let all = format!("{PARTS},all.extraArgs={{--purge-after=0}}");
     refused(&[
         ("synchro.shards={a}", "Use mode: parts"),
-        ("apiserver.replicas=3", "Use mode: parts"),
         (
             "synchro.extraArgs={--purge-after=0}",
             "say it in all.extraArgs",
         ),
         (
-            "controllers.resources.limits.memory=1Gi",
-            "controllers.resources",
+            "controllers.affinity.nodeAffinity.x=y",
+            "controllers.affinity",
         ),
         ("apiserver.autoscaling.enabled=true", "Use mode: parts"),
         (&all, "Use mode: all"),
