@@ -8,8 +8,15 @@ namespace and the accounts of this release. To another control plane the Job of 
 {{- concat (include "armadex.policies" . | fromJsonArray) .Values.policyRights (include "armadex.policiesLeft" . | fromJsonArray) | uniq | toJson -}}
 {{- end -}}
 
-{{/* Names of the policies that are there and not enabled, as JSON; `armadex install` looks for them itself on a control plane elsewhere. */}}
+{{/* Names of the policies that are there and not enabled, as JSON; `armadex install` looks for them itself on a control plane elsewhere. They are looked up once. */}}
 {{- define "armadex.policiesLeft" -}}
+{{- if not (hasKey . "armadexPoliciesLeft") -}}
+{{- $_ := set . "armadexPoliciesLeft" (include "armadex.policiesLookedUp" .) -}}
+{{- end -}}
+{{- .armadexPoliciesLeft -}}
+{{- end -}}
+
+{{- define "armadex.policiesLookedUp" -}}
 {{- $left := list -}}
 {{- $api := "policy.clusterpedia.io/v1alpha1" -}}
 {{- if and (not (include "armadex.elsewhere" .)) (.Capabilities.APIVersions.Has $api) -}}
@@ -158,7 +165,6 @@ namespace and the accounts of this release. To another control plane the Job of 
 {{/* The role of credentials and its binding in each further namespace, as `armadex install` has it. */}}
 {{- define "armadex.furtherRights" -}}
 {{- $policys := include "armadex.policyNamespaces" . | fromJsonArray }}
-{{- /* Once: each time the cluster is looked at. */}}
 {{- $sources := include "armadex.sources" . | fromJsonArray }}
 {{- range $namespace := .Values.controlPlane.credentialNamespaces }}
 {{- range $sources }}
@@ -183,8 +189,15 @@ namespace and the accounts of this release. To another control plane the Job of 
 {{- end }}
 {{- end -}}
 
-{{/* The objects of files/rbac that count, as JSON: (object, isPolicy) of our own files, and of the file of each enabled policy. */}}
+{{/* The objects of files/rbac that count, as JSON: (object, isPolicy) of our own files, and of the file of each enabled policy. They are read once. */}}
 {{- define "armadex.sources" -}}
+{{- if not (hasKey . "armadexSources") -}}
+{{- $_ := set . "armadexSources" (include "armadex.sourcesRead" .) -}}
+{{- end -}}
+{{- .armadexSources -}}
+{{- end -}}
+
+{{- define "armadex.sourcesRead" -}}
 {{- $sources := list -}}
 {{- $ours := list "armadex" "registration" -}}
 {{- range $name := concat $ours (include "armadex.policyRights" . | fromJsonArray) -}}
