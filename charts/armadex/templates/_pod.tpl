@@ -32,6 +32,9 @@
 {{- end }}
 {{- if include "armadex.elsewhere" . }}
 - --register={{ include "armadex.address" . }}
+{{- if .Values.install.takeOver }}
+- --register-take-over
+{{- end }}
 {{- else }}
 - --register-service={{ include "armadex.service" . }}:{{ .Values.service.port }}
 {{- end }}

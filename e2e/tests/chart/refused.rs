@@ -221,6 +221,7 @@ fn a_control_plane_that_can_not_be_meant_is_refused_with_the_way_out() -> Result
             "controlPlane.kubeconfig.asAdministrator=true",
             "has accounts of its own",
         ),
+        ("install.takeOver=true", "--take-ownership"),
         (
             "policies.vcluster.enabled=true",
             "controlPlane.credentialNamespaces",
