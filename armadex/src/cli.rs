@@ -3,8 +3,8 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
-    all, apiserver, audit, controllers, crds, install, kubeconfig, migrate, policy, store, synchro,
-    uninstall,
+    all, apiserver, audit, controllers, crds, install, kubeconfig, migrate, policy, rbac, store,
+    synchro, uninstall,
 };
 
 /// The index of an armada of Kubernetes clusters.
@@ -89,6 +89,7 @@ pub(crate) enum Command {
     Check(store::check::Flags),
     Crds(crds::Flags),
     Policy(policy::Flags),
+    Rbac(rbac::Flags),
     Kubeconfig(kubeconfig::Flags),
 }
 
@@ -113,6 +114,7 @@ mod tests {
             "store copy",
             "policy render",
             "policy test",
+            "rbac",
         ] {
             let found = path
                 .split(' ')

@@ -49,27 +49,42 @@ const PARTS: [Part; 3] = [APISERVER, SYNCHRO, CONTROLLERS];
 const PARTS_OF_A_BINDING: &str = "armadex.dev/parts";
 
 /// The parts that have each role.
-static ROLES: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+#[derive(Debug)]
+pub struct Roles(BTreeMap<String, String>);
+
+/// Those that are shipped.
+static ROLES: LazyLock<Roles> = LazyLock::new(|| {
     let manifests = [deploy::rights(), deploy::rights_of_others()];
-    let manifests = manifests
-        .into_iter()
-        .map(|some| some.expect("the manifests"));
-    let objects = manifests.flat_map(|some| deploy::objects(&some).expect("objects"));
-    let bindings = objects.filter_map(|object| {
-        let role = object["roleRef"]["name"].as_str()?.to_owned();
-        let parts = object["metadata"]["annotations"][PARTS_OF_A_BINDING].as_str()?;
-        Some((role, parts.to_owned()))
-    });
-    bindings.collect()
+    let manifests = manifests.map(|some| some.expect("the manifests"));
+    Roles::of(&manifests.join("\n---\n")).expect("objects")
 });
 
-/// Whether `account` has the role.
+impl Roles {
+    /// Those of which some manifests have bindings.
+    pub fn of(manifests: &str) -> Result<Self> {
+        let objects = deploy::objects(manifests)?.into_iter();
+        let bindings = objects.filter_map(|object| {
+            let role = object["roleRef"]["name"].as_str()?.to_owned();
+            let parts = object["metadata"]["annotations"][PARTS_OF_A_BINDING].as_str()?;
+            Some((role, parts.to_owned()))
+        });
+        Ok(Self(bindings.collect()))
+    }
+
+    /// Whether `account` has the role.
+    #[must_use]
+    pub fn has(&self, account: &str, role: &str) -> bool {
+        let parts = self.0.get(role).map_or("", String::as_str);
+        let is_apart =
+            |part: &Part| part.account == account && parts.split(',').any(|it| it == part.name);
+        account == ACCOUNT || PARTS.iter().any(is_apart)
+    }
+}
+
+/// Whether `account` has a role that is shipped.
 #[must_use]
 pub fn has(account: &str, role: &str) -> bool {
-    let parts = ROLES.get(role).map_or("", String::as_str);
-    let is_apart =
-        |part: &Part| part.account == account && parts.split(',').any(|it| it == part.name);
-    account == ACCOUNT || PARTS.iter().any(is_apart)
+    ROLES.has(account, role)
 }
 
 /// How the control plane calls all of them.
@@ -155,7 +170,7 @@ mod tests {
         {
             if let Some(role) = object["roleRef"]["name"].as_str() {
                 let parts = object["metadata"]["annotations"][PARTS_OF_A_BINDING].as_str();
-                assert_eq!(parts, ROLES.get(role).map(String::as_str), "{role}");
+                assert_eq!(parts, ROLES.0.get(role).map(String::as_str), "{role}");
                 let is_known = |name: &str| PARTS.iter().any(|part| part.name == name);
                 assert!(parts.unwrap().split(',').all(is_known), "{role}: {parts:?}");
             }
@@ -179,7 +194,7 @@ mod tests {
         ];
         for (clause, part) in told.split("; ").zip(PARTS) {
             let clause = format!("{everyone} {clause}");
-            for role in ROLES.keys() {
+            for role in ROLES.0.keys() {
                 let source = role.strip_prefix("armadex-").unwrap();
                 let said = match of_a_source.contains(&source) {
                     true => "that of the source".to_owned(),

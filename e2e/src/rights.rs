@@ -7,9 +7,10 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::account::Roles;
+use crate::deploy;
 use crate::folder::Folder;
 use crate::requests::{self, Asked};
-use crate::{account, deploy};
 
 /// The right to do one thing to one resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,9 +32,9 @@ pub struct Right {
 impl Right {
     /// Whether it is what a request was allowed by.
     #[must_use]
-    pub fn covers(&self, asked: &Asked) -> bool {
+    pub fn covers(&self, asked: &Asked, roles: &Roles) -> bool {
         let fits = |granted: &str, asked: &str| granted.is_empty() || granted == asked;
-        account::has(&asked.account, &self.role)
+        roles.has(&asked.account, &self.role)
             && self.group == asked.group
             && self.resource == asked.resource
             && asked.verbs().contains(self.verb.as_str())
@@ -128,11 +129,11 @@ pub fn expect_exact(
     let asked = requests::read(folder)?;
     let refused: Vec<_> = asked.iter().filter(|asked| asked.is_refused()).collect();
     ensure!(refused.is_empty(), "the manifests forget {refused:#?}");
-    let rights = parse(manifests)?;
+    let (rights, roles) = (parse(manifests)?, Roles::of(manifests)?);
     ensure!(!rights.is_empty(), "no right is told");
     let unused = rights
         .iter()
-        .filter(|right| !asked.iter().any(|asked| right.covers(asked)));
+        .filter(|right| !asked.iter().any(|asked| right.covers(asked, &roles)));
     let unused = unused.map(ToString::to_string);
     let unused: Vec<_> = unused.filter(|right| !is_used_elsewhere(right)).collect();
     ensure!(
@@ -184,7 +185,7 @@ impl Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::armadex;
+    use crate::{account, armadex};
 
     fn asked(verb: &str, resource: &str, namespace: &str, name: &str) -> Asked {
         Asked {
@@ -198,10 +199,15 @@ mod tests {
         }
     }
 
+    fn shipped() -> (BTreeSet<Right>, Roles) {
+        let manifests = deploy::rights().unwrap();
+        (parse(&manifests).unwrap(), Roles::of(&manifests).unwrap())
+    }
+
     #[test]
     fn rights_are_bounded_by_namespace_and_name() {
-        let rights = parse(&deploy::rights().unwrap()).unwrap();
-        let covered = |asked: &Asked| rights.iter().any(|right| right.covers(asked));
+        let (rights, roles) = shipped();
+        let covered = |asked: &Asked| rights.iter().any(|right| right.covers(asked, &roles));
         assert!(covered(&asked(
             "get",
             "secrets",
@@ -223,8 +229,8 @@ mod tests {
             group: "cluster.clusterpedia.io".to_owned(),
             ..asked("patch", "pediaclusters", "", "member1")
         };
-        let rights = parse(&deploy::rights().unwrap()).unwrap();
-        let used = rights.iter().filter(|right| right.covers(&patch));
+        let (rights, roles) = shipped();
+        let used = rights.iter().filter(|right| right.covers(&patch, &roles));
         let used: Vec<&str> = used.map(|right| right.role.as_str()).collect();
         assert_eq!(used, ["armadex-controllers"]);
     }

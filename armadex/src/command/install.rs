@@ -2,6 +2,7 @@
 
 mod applying;
 mod decision;
+mod granted;
 mod holders;
 mod homes;
 mod manifests;
@@ -19,9 +20,10 @@ use crate::control_plane::ControlPlaneFlags;
 use crate::credentials::{NamespaceFlag, namespace};
 use applying::{Applier, Edited};
 pub(super) use decision::{is_ours, owner};
+pub(super) use granted::{Grantees, own_roles};
 use holders::{Holders, Subject};
 pub(super) use homes::other_home;
-pub(super) use manifests::{Manifest, policy, to_remove};
+pub(super) use manifests::{CREDENTIALS, Manifest, policy, to_remove};
 use manifests::{Share, Wanted};
 pub(super) use patience::{Patience, is_the_end};
 use running::Installer;
@@ -47,14 +49,8 @@ pub(crate) struct Flags {
     control_plane: ControlPlaneFlags,
     #[command(flatten)]
     place: PlaceFlags,
-    /// Who has the rights, as user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME: whoever the kubeconfig of Armadex is of. May be repeated. Default: the
-    /// ServiceAccount `armadex` of --namespace, which is made.
-    #[arg(long, value_name = "WHO", conflicts_with = "apart")]
-    subject: Vec<Subject>,
-    /// Give each part its own rights alone, for parts that run apart: to the ServiceAccounts `armadex-apiserver`, `armadex-synchro` and `armadex-controllers`
-    /// of --namespace, which are made.
-    #[arg(long)]
-    apart: bool,
+    #[command(flatten)]
+    holders: HolderFlags,
     /// Policies to install, with the rights that they need.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = policy_names())]
     policies: Vec<String>,
@@ -90,6 +86,29 @@ pub(super) struct PlaceFlags {
     /// Further namespaces, which are there, whose Secrets Armadex may read as credentials of members; those of policies count by themselves.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = namespace)]
     pub(super) credential_namespaces: Vec<String>,
+}
+
+/// Who has the rights.
+#[derive(Clone, Debug, Args)]
+pub(super) struct HolderFlags {
+    /// Who has the rights, as user:NAME, group:NAME or serviceaccount:NAMESPACE/NAME: whoever the kubeconfig of Armadex is of. May be repeated. Default: the
+    /// ServiceAccount `armadex` of --namespace, which `armadex install` makes.
+    #[arg(long, value_name = "WHO", conflicts_with = "apart")]
+    subject: Vec<Subject>,
+    /// Give each part its own rights alone, for parts that run apart: to the ServiceAccounts `armadex-apiserver`, `armadex-synchro` and `armadex-controllers`
+    /// of --namespace, which `armadex install` makes.
+    #[arg(long)]
+    apart: bool,
+}
+
+impl HolderFlags {
+    pub(super) fn holders(&self) -> Holders {
+        match (self.apart, self.subject.is_empty()) {
+            (true, _) => Holders::Apart,
+            (false, true) => Holders::One,
+            (false, false) => Holders::Named(self.subject.clone()),
+        }
+    }
 }
 
 /// What `--timeout` takes: a day is more than anybody waits.
@@ -142,19 +161,37 @@ pub(super) async fn install_definitions(
 }
 
 fn wanted(flags: &Flags) -> Wanted {
-    let holders = match (flags.apart, flags.subject.is_empty()) {
-        (true, _) => Holders::Apart,
-        (false, true) => Holders::One,
-        (false, false) => Holders::Named(flags.subject.clone()),
-    };
     Wanted {
         namespace: flags.place.own.namespace.clone(),
         credential_namespaces: flags.place.credential_namespaces.clone(),
-        holders,
+        holders: flags.holders.holders(),
         policies: flags.policies.clone(),
         rights: flags.rights.clone(),
         only: flags.only.clone(),
     }
+}
+
+/// What is installed with a shipped policy beside what always is.
+#[cfg(test)]
+pub(super) fn rights_of_shipped(
+    policy: &str,
+    home: &str,
+    further: &[String],
+    holders: &Holders,
+) -> Vec<serde_json::Value> {
+    let wanted = |rights: &[String], further: &[String]| Wanted {
+        namespace: home.to_owned(),
+        credential_namespaces: further.to_vec(),
+        holders: holders.clone(),
+        policies: Vec::new(),
+        rights: rights.to_vec(),
+        only: Vec::new(),
+    };
+    let always = wanted(&[], &[]).manifests();
+    let always: Vec<_> = always.iter().map(Manifest::address).collect();
+    let mut all = wanted(&[policy.to_owned()], further).manifests();
+    all.retain(|right| !always.contains(&right.address()) && right.kind.kind != "Namespace");
+    all.into_iter().map(|right| right.object).collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod excerpt;
 mod files;
+mod found;
 mod given;
 mod made;
 mod printed;
@@ -12,6 +13,8 @@ mod stored;
 mod test;
 
 use clap::{Args, Subcommand};
+
+pub(super) use found::policies_of;
 
 /// Try a ClusterImportPolicy on objects in files, without a control plane.
 #[derive(Debug, Args)]

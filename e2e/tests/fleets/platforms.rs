@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use armadex_e2e::armadex::{self, Armadex, Role};
 use armadex_e2e::limit::output_of;
 use armadex_e2e::scenario::{SOON, TALKATIVE, wait_until_absent};
-use armadex_e2e::{Harness, Kubectl, Options, account, deploy, rights, wait_until};
+use armadex_e2e::{Harness, Kubectl, Options, deploy, rights, wait_until};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -72,9 +72,10 @@ async fn each_platform_is_on_boarded_by_its_policy_with_the_rights_of_its_manife
             .await
             .with_context(|| format!("the policy {policy}"))?;
     }
-    a_policy_in_go_templates_makes_what_render_shows(&fleet).await?;
+    let printed = a_policy_in_go_templates_makes_what_render_shows(&fleet).await?;
     controllers.stop()?;
-    rights::expect_exact(fleet.folder(), &deploy::rights_of_others()?, |right| {
+    let manifests = [deploy::rights_of_others()?, printed].join("\n---\n");
+    rights::expect_exact(fleet.folder(), &manifests, |right| {
         right.contains(ELSEWHERE)
     })?;
     fleet.finish().await;
@@ -227,34 +228,24 @@ async fn create(host: &Kubectl, objects: Vec<Value>) -> Result<Vec<[String; 2]>>
     Ok(made)
 }
 
-/// One in the shape of those that people have for Clusterpedia.
-async fn a_policy_in_go_templates_makes_what_render_shows(fleet: &Harness) -> Result<()> {
+/// One in the shape of those that people have for Clusterpedia, with the rights that are printed for it and no others. Gives these.
+async fn a_policy_in_go_templates_makes_what_render_shows(fleet: &Harness) -> Result<String> {
     let host = fleet.kubectl("host");
     host.apply(&definition(MEMBERS).to_string()).await?;
-    let role = [
-        "create",
-        "clusterrole",
-        "members",
-        "--verb=list,watch",
-        "--resource=members.fleet.example.com",
-    ];
-    host.run(&role).await?;
-    let account = format!(
-        "--serviceaccount={}:{}",
-        deploy::NAMESPACE,
-        account::CONTROLLERS.account
-    );
-    let bind = [
-        "create",
-        "clusterrolebinding",
-        "members",
-        "--clusterrole=members",
-        &account,
-    ];
-    host.run(&bind).await?;
     let folder = deploy::folder().join("../armadex/tests/go_policies/members");
     let [policy, from] =
         ["go.yaml", "from.yaml"].map(|name| folder.join(name).display().to_string());
+    let rbac = [
+        "rbac",
+        "--apart",
+        "--for-policy",
+        &policy,
+        "--credential-namespaces=karmada-cluster",
+    ];
+    let printed = armadex::run(&rbac).await?;
+    host.apply(&printed).await?;
+    // It leaves alone what it knows nothing of.
+    install(fleet, &[]).await?;
     let render = [
         "policy", "render", "-f", &policy, "--from", &from, "-o", "json",
     ];
@@ -273,7 +264,7 @@ async fn a_policy_in_go_templates_makes_what_render_shows(fleet: &Harness) -> Re
         let name = cluster["metadata"]["name"].as_str().context("a name")?;
         is_made(&host, name, &cluster["spec"]).await?;
     }
-    Ok(())
+    Ok(printed.trim_start_matches("---\n").to_owned())
 }
 
 /// What is asked only where a Secret may not be listed.

@@ -86,7 +86,7 @@ fn managers(metadata: &ObjectMeta) -> impl Iterator<Item = &str> {
     entries.filter_map(|entry| entry.manager.as_deref())
 }
 
-fn labelled(mut object: Value) -> Value {
+pub(super) fn labelled(mut object: Value) -> Value {
     for label in [NAME, MANAGED_BY] {
         object["metadata"]["labels"][label] = json!(OURS);
     }

@@ -18,7 +18,7 @@ const EVERYBODY: [&str; 4] = [
 
 /// Who has the roles.
 #[derive(Clone, Debug)]
-pub(super) enum Holders {
+pub(crate) enum Holders {
     /// The account, which is made.
     One,
     /// An account for each part, which are made.
@@ -96,7 +96,7 @@ impl Holders {
 
 /// Somebody whom a control plane knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(crate) enum Subject {
     User(String),
     Group(String),
     ServiceAccount { namespace: String, name: String },

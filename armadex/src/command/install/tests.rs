@@ -374,6 +374,25 @@ async fn what_is_not_asked_for_any_more_is_withdrawn() {
     );
 }
 
+/// As `armadex rbac` prints them, for policies and namespaces that an upgrade knows nothing of.
+#[tokio::test(start_paused = true)]
+async fn what_was_granted_beside_what_is_installed_stays() {
+    let host = serving_host("True");
+    let grantees = Grantees {
+        home: "clusterpedia-system".to_owned(),
+        holders: Holders::One,
+    };
+    let metadata = json!({"name": "armadex-credentials", "namespace": "team-c"});
+    let role = grantees.role(json!({"metadata": metadata}), "policy/mine");
+    host.put(&credentials_in("team-c"), role);
+    let (done, _) = install(&host, &["--credential-namespaces", "team-a"]).await;
+    assert_eq!(done, Ok(()));
+    let (done, lines) = install(&host, &[]).await;
+    assert_eq!(done, Ok(()));
+    assert!(host.get(&credentials_in("team-a")).is_none(), "{lines:#?}");
+    assert!(host.get(&credentials_in("team-c")).is_some(), "{lines:#?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_is_still_there_keeps_its_rights_with_whoever_has_them_now() {
     let host = serving_host("True");

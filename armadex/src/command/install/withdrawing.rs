@@ -9,6 +9,7 @@ use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, ObjectMeta};
 
 use super::decision::{LABELLED_OURS, is_ours};
+use super::granted::is_granted;
 use super::homes::HOME_LABEL;
 use super::manifests::{CREDENTIALS, Manifest, Wanted, policy};
 use super::shipped;
@@ -26,6 +27,8 @@ const PAGES: usize = 100;
 pub(crate) struct Standing {
     pub(crate) manifest: Manifest,
     pub(super) uid: String,
+    /// It was granted for something that is not installed.
+    is_granted: bool,
 }
 
 /// Those of the Armadex of this home, in all namespaces.
@@ -35,6 +38,7 @@ pub(crate) async fn standing(client: &Client, home: &str) -> Result<Vec<Standing
         let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(RBAC, "v1", kind));
         let found = of_kind(client, &kind, home).await?;
         all.extend(found.into_iter().map(|metadata| Standing {
+            is_granted: is_granted(&metadata),
             uid: metadata.uid.unwrap_or_default(),
             manifest: Manifest::right(
                 kind.clone(),
@@ -79,7 +83,8 @@ pub(super) async fn unnamed_policies(
     wanted: &Wanted,
     standing: &[Standing],
 ) -> Result<Vec<&'static str>, Trouble> {
-    let there: BTreeSet<_> = addresses(standing.iter().map(|right| &right.manifest));
+    let installed = standing.iter().filter(|right| !right.is_granted);
+    let there: BTreeSet<_> = addresses(installed.map(|right| &right.manifest));
     let is_named = |name: &&str| {
         let mut named = wanted.policies.iter().chain(&wanted.rights);
         named.any(|named| named == name)
@@ -110,10 +115,10 @@ fn addresses<'a>(
     manifests.into_iter().map(Manifest::address).collect()
 }
 
-/// Those that are there and not wanted.
+/// Those that are there and not wanted. What was granted beside what is installed is not asked for here, and is somebody's all the same.
 pub(super) fn unwanted(mut standing: Vec<Standing>, wanted: &[Manifest]) -> Vec<Standing> {
     let wanted = addresses(wanted);
-    standing.retain(|right| !wanted.contains(&right.manifest.address()));
+    standing.retain(|right| !right.is_granted && !wanted.contains(&right.manifest.address()));
     standing
 }
 

@@ -102,6 +102,27 @@ impl Policy {
         self.object.name_any()
     }
 
+    /// The policy, if the controllers would follow it.
+    pub(super) fn valid(self) -> Result<ClusterImportPolicySpec, Box<Refusal>> {
+        self.compiled()?;
+        Ok(self.object.spec)
+    }
+
+    /// Its templates, unless something is wrong with it that is seen without looking at anything else.
+    fn compiled(&self) -> Result<Compiled, Box<Refusal>> {
+        if !self.misfits.is_empty() {
+            return Err(Box::new(self.not_taken()));
+        }
+        armadex_importpolicy::validate(&self.object.spec).map_err(|invalid| self.invalid(invalid))
+    }
+
+    fn invalid(&self, invalid: Invalid) -> Box<Refusal> {
+        let Invalid {
+            reason, message, ..
+        } = invalid;
+        Box::new(self.not_valid(reason, message))
+    }
+
     fn refusal(&self, subject: String, message: String) -> Refusal {
         Refusal {
             subject,
@@ -167,17 +188,9 @@ impl Making<'_> {
     /// The policy understood, as far as it can be without a source object.
     fn ground(&self) -> Result<Ground, Box<Refusal>> {
         let policy = self.policy;
-        if !policy.misfits.is_empty() {
-            return Err(Box::new(policy.not_taken()));
-        }
         let spec = &policy.object.spec;
-        let invalid = |invalid: Invalid| {
-            let Invalid {
-                reason, message, ..
-            } = invalid;
-            Box::new(policy.not_valid(reason, message))
-        };
-        let compiled = armadex_importpolicy::validate(spec).map_err(invalid)?;
+        let compiled = policy.compiled()?;
+        let invalid = |invalid| policy.invalid(invalid);
         let source = self.source()?;
         let (mut versions, mut namespaced) = (Vec::new(), Vec::new());
         for reference in &spec.references {

@@ -1,6 +1,5 @@
 //! `armadex policy render`: prints what policies would make.
 
-use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -9,8 +8,9 @@ use armadex_policy::SecretNamespaces;
 use clap::{Args, ValueEnum};
 
 use super::files;
+use super::found::found;
 use super::given::Given;
-use super::made::{Outcome, Policy, make};
+use super::made::{Outcome, make};
 use super::printed;
 use super::room::Rooms;
 use crate::credentials::CredentialFlags;
@@ -93,22 +93,7 @@ pub(super) fn rendered(
     secrets: &SecretNamespaces,
     rooms: &mut Rooms,
 ) -> anyhow::Result<Outcome> {
-    let (mut found, mut given) = (Vec::<Policy>::new(), Vec::new());
-    let mut known = BTreeSet::new();
-    for document in files::read(policies, &mut rooms.read)? {
-        match Policy::read(document)? {
-            Ok(policy) => {
-                let name = policy.name();
-                let is_new = known.insert(name.clone());
-                ensure!(is_new, "the ClusterImportPolicy {name} is given twice");
-                found.push(policy);
-            }
-            Err(other) => given.push(other),
-        }
-    }
-    let names = policies.iter().map(|path| path.display().to_string());
-    let names = names.collect::<Vec<_>>().join(", ");
-    ensure!(!found.is_empty(), "no ClusterImportPolicy in {names}");
+    let (found, mut given) = found(policies, rooms)?;
     given.extend(files::read(from, &mut rooms.read)?);
     make(&found, &Given::new(given)?, secrets, &mut rooms.made)
 }

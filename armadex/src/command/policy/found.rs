@@ -1,0 +1,61 @@
+//! The policies of files, and what else is in them.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::{anyhow, ensure};
+use armadex_crds::ClusterImportPolicySpec;
+
+use super::files::{self, Document};
+use super::made::Policy;
+use super::room::Rooms;
+
+/// Policies that the controllers would follow.
+#[derive(Default)]
+pub(in crate::command) struct Policies {
+    /// By name, in the order of the files.
+    pub(in crate::command) policies: Vec<(String, ClusterImportPolicySpec)>,
+    /// Where something else stands.
+    pub(in crate::command) others: Vec<String>,
+}
+
+/// Those of these files and folders; none of no file. Fails for one that would not be followed as it stands.
+pub(in crate::command) fn policies_of(paths: &[PathBuf]) -> anyhow::Result<Policies> {
+    if paths.is_empty() {
+        return Ok(Policies::default());
+    }
+    let (found, others) = found(paths, &mut Rooms::default())?;
+    let valid = found.into_iter().map(|policy| {
+        let name = policy.name();
+        let spec = policy.valid().map_err(|refusal| anyhow!("{refusal}"))?;
+        Ok((name, spec))
+    });
+    Ok(Policies {
+        policies: valid.collect::<anyhow::Result<_>>()?,
+        others: others.iter().map(Document::place).collect(),
+    })
+}
+
+/// Every policy of these files and folders, be it followed or not, and what else is there. There is one at least, and none twice.
+pub(super) fn found(
+    paths: &[PathBuf],
+    rooms: &mut Rooms,
+) -> anyhow::Result<(Vec<Policy>, Vec<Document>)> {
+    let (mut found, mut others) = (Vec::<Policy>::new(), Vec::new());
+    let mut known = BTreeSet::new();
+    for document in files::read(paths, &mut rooms.read)? {
+        match Policy::read(document)? {
+            Ok(policy) => {
+                let name = policy.name();
+                let is_new = known.insert(name.clone());
+                ensure!(is_new, "the ClusterImportPolicy {name} is given twice");
+                found.push(policy);
+            }
+            Err(other) => others.push(other),
+        }
+    }
+    let names = paths.iter().map(|path| path.display().to_string());
+    let names = names.collect::<Vec<_>>().join(", ");
+    ensure!(!found.is_empty(), "no ClusterImportPolicy in {names}");
+    Ok((found, others))
+}

@@ -1,0 +1,100 @@
+//! `armadex rbac`: prints the rights that a policy, or a PediaCluster, takes on the control plane.
+
+mod grants;
+mod needs;
+mod written;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{ArgGroup, Args, ValueEnum};
+use serde_json::Value;
+
+use super::install::{Grantees, HolderFlags, PlaceFlags};
+use super::policy::policies_of;
+use crate::visible::visible;
+use grants::{Grants, Namespaces};
+
+/// Print the rights that Armadex needs on the control plane for policies of your own, or for PediaClusters that are written by hand.
+///
+/// They are roles and bindings for `kubectl apply -f -`, beside what `armadex install` makes, which leaves them alone; `armadex uninstall` takes them away. Nothing is
+/// asked but the files. What a policy reads is granted as narrowly as its text says it: a name or a namespace without a tag is that one, and one that is rendered may be any. Secrets are granted in
+/// the namespaces that the text names, and otherwise in those of --credential-namespaces, where alone they are read. What cannot be told from the text, and what needs no right, is told
+/// on standard error.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("purpose").required(true).multiple(true).args(["for_policy", "for"])))]
+pub(crate) struct Flags {
+    /// File or folder with ClusterImportPolicies; `-` is standard input. May be repeated.
+    #[arg(long, value_name = "FILE")]
+    for_policy: Vec<PathBuf>,
+    /// What else the rights are for.
+    #[arg(long = "for", value_enum, value_name = "WHAT", id = "for")]
+    what: Vec<What>,
+    #[command(flatten)]
+    place: PlaceFlags,
+    #[command(flatten)]
+    holders: HolderFlags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// PediaClusters that somebody writes, with credentials in Secrets of --namespace and --credential-namespaces.
+    #[value(name = "pediacluster")]
+    PediaCluster,
+}
+
+/// Reads and prints.
+pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
+    let (text, notes) = printed(flags)?;
+    let written = std::io::stdout().lock().write_all(text.as_bytes());
+    written.context("cannot write the rights")?;
+    let mut told = std::io::stderr().lock();
+    for note in notes {
+        writeln!(told, "{}", visible(&note))?;
+    }
+    Ok(())
+}
+
+/// The objects as YAML, and what is to be known besides.
+fn printed(flags: &Flags) -> anyhow::Result<(String, Vec<String>)> {
+    let (home, further) = (
+        &flags.place.own.namespace,
+        &flags.place.credential_namespaces,
+    );
+    let namespaces = Namespaces { home, further };
+    let mut grants = Grants::default();
+    let found = policies_of(&flags.for_policy)?;
+    for other in found.others {
+        grants.notes.push(format!(
+            "{other} is no ClusterImportPolicy, and nothing is granted for it"
+        ));
+    }
+    for (name, spec) in &found.policies {
+        grants.add_policy(name, &needs::of_policy(spec), &namespaces);
+    }
+    if flags.what.contains(&What::PediaCluster) {
+        grants.add_pedia_clusters(&namespaces);
+    }
+    grants.tell_unused(&namespaces);
+    let grantees = Grantees {
+        home: home.clone(),
+        holders: flags.holders.holders(),
+    };
+    let objects = grants.objects(&grantees);
+    let mut text = String::new();
+    for (words, object) in &objects {
+        text.push_str(&document(words, object)?);
+    }
+    Ok((text, grants.notes))
+}
+
+fn document(words: &str, object: &Value) -> anyhow::Result<String> {
+    let comment = visible(words);
+    let comment: String = comment.lines().map(|line| format!("# {line}\n")).collect();
+    let object = serde_saphyr::to_string(object).context("cannot write YAML")?;
+    Ok(format!("---\n{comment}{object}"))
+}
+
+#[cfg(test)]
+mod tests;
