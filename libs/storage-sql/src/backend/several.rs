@@ -7,6 +7,7 @@ mod dictionaries;
 mod duplicates;
 mod fences;
 mod histories;
+mod late;
 pub(crate) mod moments;
 mod namespaces;
 mod order;

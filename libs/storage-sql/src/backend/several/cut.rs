@@ -11,23 +11,73 @@ use super::proxy::{Cut, Proxy};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_whose_commit_was_not_answered_is_stored_once() {
-    for place in Home::on_each_server() {
-        // It was there already: the second time nothing is left to write.
-        check(place, Cut::AfterCommit, 0).await;
+    for prepared in [false, true] {
+        for place in Home::on_each_server() {
+            // It was there already: the second time nothing is left to write.
+            check(place, Cut::AfterCommit, (prepared, 0)).await;
+        }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_whose_commit_was_not_sent_is_stored_once() {
-    for place in Home::on_each_server() {
-        check(place, Cut::BeforeCommit, 3).await;
+    for prepared in [false, true] {
+        for place in Home::on_each_server() {
+            check(place, Cut::BeforeCommit, (prepared, 3)).await;
+        }
     }
 }
 
+/// Of a statement that the server remembers no text is sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_was_cut_off_in_the_middle_is_stored_once() {
     for place in Home::on_each_server() {
-        check(place, Cut::At("INTO ver"), 3).await;
+        check(place, Cut::At("INTO ver"), (false, 3)).await;
+    }
+}
+
+/// At each message of it in turn, by statements that the server remembers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_is_stored_once_wherever_in_it_the_connection_breaks() {
+    for place in Home::on_each_server() {
+        let proxy = Proxy::to(place.database.server()).await;
+        let store = open(&place.prepared_url_by(proxy.port())).await;
+        let fixture = fixture_of(&store);
+        let pods = fixture.pods_of("m").await;
+        let revision = async || store.head().await.expect("a head").revision;
+        let mut messages = 0;
+        loop {
+            let of = |round: usize| {
+                let version = round.to_string();
+                ["a", "b"].map(|name| {
+                    object("ns", name)
+                        .version(&version)
+                        .label("round", &version)
+                })
+            };
+            let known = persist(&fixture, &pods, &of(2 * messages)).await;
+            known.expect("over one connection");
+            let before = revision().await;
+            proxy.cut_next(Cut::After(messages));
+            let batch = of(2 * messages + 1);
+            let changes = batch.clone().map(|object| Change::Put(object.build()));
+            let first = fixture.write(&pods, changes).await;
+            if !proxy.has_cut() {
+                assert_eq!(first.expect("written").changed, 2);
+                break;
+            }
+            // A connection that lay idle and is dead as it begins is nobody's trouble.
+            assert_eq!(first.is_ok(), messages == 0, "{first:?}");
+            let again = persist(&fixture, &pods, &batch).await;
+            again.expect("over another connection");
+            assert_eq!(revision().await, before + 2, "message {messages}");
+            messages += 1;
+        }
+        proxy.take_back();
+        // Its beginning, what is there, what changes, the commit.
+        assert!(messages > 4, "{messages} messages");
+        assert_eq!(fixture.list(&all_pods(), 10).await, ["m/ns/a", "m/ns/b"]);
+        fixture.assert_sound().await;
     }
 }
 
@@ -78,9 +128,13 @@ async fn a_read_that_is_cut_off_as_it_begins_is_made_over_a_new_connection_once(
 }
 
 /// Cuts the connection off once while a batch is written; `again` is how many changes the second try finds to make.
-async fn check(place: Home, cut: Cut, again: u64) {
+async fn check(place: Home, cut: Cut, (prepared, again): (bool, u64)) {
     let proxy = Proxy::to(place.database.server()).await;
-    let store = open(&place.url_by(proxy.port())).await;
+    let url = match prepared {
+        true => place.prepared_url_by(proxy.port()),
+        false => place.url_by(proxy.port()),
+    };
+    let store = open(&url).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("m").await;
     fixture

@@ -1,15 +1,17 @@
-//! A way to a server that can be cut off at a statement.
+//! A way to a server that can be cut off at a statement, or be slow at one.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use armadex_databases::Address;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
+use tokio::time::sleep;
 
-/// Where a connection is cut off.
+/// Where a connection is cut off, or waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cut {
     /// The server gets the commit, and the client no answer.
@@ -22,29 +24,40 @@ pub(super) enum Cut {
     Silent(&'static str),
     /// The client is told at once that its connection is gone, and the server gets the commit when it is let go.
     HeldCommit,
+    /// The server does not get the message before which so many others came.
+    After(usize),
+    /// The answer to the statement with this text comes so much later.
+    Late(&'static str, Duration),
+    /// So does that to the commit.
+    LateCommit(Duration),
 }
 
 /// What comes through of an answer that stops.
 const HEARD: usize = 32 << 10;
 
 impl Cut {
-    /// Whether this is the message. A commit ends with its word, and with a zero where texts do.
-    fn is_at(self, message: &[u8]) -> bool {
+    /// Whether this is the message, before which so many came since the order. A commit ends with its word, and with a zero where texts do.
+    fn is_at(self, message: &[u8], before: usize) -> bool {
         match self {
-            Self::AfterCommit | Self::BeforeCommit | Self::HeldCommit => {
+            Self::AfterCommit
+            | Self::BeforeCommit
+            | Self::HeldCommit
+            | Self::LateCommit(_) => {
                 message.ends_with(b"COMMIT") || message.ends_with(b"COMMIT\0")
             }
-            Self::At(text) | Self::Silent(text) => {
+            Self::At(text) | Self::Silent(text) | Self::Late(text, _) => {
                 let text = text.as_bytes();
                 message.windows(text.len()).any(|part| part == text)
             }
+            Self::After(count) => before == count,
         }
     }
 }
 
 #[derive(Default)]
 struct Orders {
-    next: Mutex<Option<Cut>>,
+    /// And how many messages had come by then.
+    next: Mutex<Option<(Cut, usize)>>,
     has_cut: AtomicBool,
     messages: AtomicUsize,
     let_go: Notify,
@@ -88,7 +101,14 @@ impl Proxy {
 
     /// Cuts off the next connection that says so, once.
     pub(super) fn cut_next(&self, cut: Cut) {
-        *self.orders.next.lock().expect("no panic") = Some(cut);
+        self.orders.has_cut.store(false, Ordering::Release);
+        let order = Some((cut, self.messages()));
+        *self.orders.next.lock().expect("no panic") = order;
+    }
+
+    /// Takes back what was not done.
+    pub(super) fn take_back(&self) {
+        *self.orders.next.lock().expect("no panic") = None;
     }
 
     /// Lets the server have the commit that is held, or will be.
@@ -115,13 +135,12 @@ impl Drop for Proxy {
 impl Orders {
     /// What to do with a message of a client, which is whole: drivers write each at once.
     fn take(&self, message: &[u8]) -> Option<Cut> {
-        self.messages.fetch_add(1, Ordering::AcqRel);
+        let came = self.messages.fetch_add(1, Ordering::AcqRel);
         let mut next = self.next.lock().expect("no panic");
-        let taken = next.take_if(|cut| cut.is_at(message));
-        if taken.is_some() {
-            self.has_cut.store(true, Ordering::Release);
-        }
-        taken
+        let taken = next.take_if(|(cut, before)| cut.is_at(message, came - *before));
+        let (cut, _) = taken?;
+        self.has_cut.store(true, Ordering::Release);
+        Some(cut)
     }
 }
 
@@ -147,12 +166,16 @@ async fn carry(
                         // Its answer, whatever it is, says that it is done.
                         return server.read(&mut answered).await.map(drop);
                     }
-                    Some(Cut::BeforeCommit | Cut::At(_)) => return Ok(()),
+                    Some(Cut::BeforeCommit | Cut::At(_) | Cut::After(_)) => return Ok(()),
                     Some(Cut::HeldCommit) => {
                         drop(client);
                         orders.let_go.notified().await;
                         server.write_all(message).await?;
                         return server.read(&mut answered).await.map(drop);
+                    }
+                    Some(Cut::Late(_, late) | Cut::LateCommit(late)) => {
+                        server.write_all(message).await?;
+                        sleep(late).await;
                     }
                     Some(Cut::Silent(_)) => {
                         left = HEARD;
