@@ -56,6 +56,7 @@ macro_rules! conformance {
             lists::a_last_full_page_is_followed_by_none,
             lists::clusters_and_namespaces_restrict_a_list,
             lists::rows_come_by_cluster_namespace_and_name,
+            lists::names_come_in_the_order_of_their_bytes,
             lists::a_scope_hides_rows_from_lists_and_counts,
             lists::several_types_are_paged_as_one,
             lists::writes_between_pages_neither_double_nor_hide_what_stays,

@@ -43,6 +43,49 @@ pub async fn rows_come_by_cluster_namespace_and_name(fixture: &Fixture) {
     assert_eq!(fixture.count(&all_pods()).await, 27);
 }
 
+/// As bytes say it and no dictionary: capital letters come first, and signs where their numbers are. In each order, both ways and for any page size, and a page goes
+/// on behind each of them.
+pub async fn names_come_in_the_order_of_their_bytes(fixture: &Fixture) {
+    const NAMES: [&str; 14] = [
+        "a", "B", "a:b", "a-b", "a.b", "A", "ab", "a1", "a_b", "aB", "b", "Z", "z", "system:a",
+    ];
+    for cluster in ["m1", "m-1"] {
+        let pods = fixture.pods_of(cluster).await;
+        for namespace in ["a", "a-b", "B"] {
+            fixture
+                .put(&pods, NAMES.map(|name| object(namespace, name)))
+                .await;
+        }
+    }
+    let mut all = fixture.list(&all_pods(), 500).await;
+    assert_eq!(all[..3], ["m-1/B/A", "m-1/B/B", "m-1/B/Z"]);
+    let parts = |path: &String| Vec::from_iter(path.split('/').map(str::to_owned));
+    assert!(all.is_sorted_by_key(parts), "{all:#?}");
+    for rows in [1, 2, 5] {
+        assert_eq!(
+            fixture.list(&all_pods(), rows).await,
+            all,
+            "pages of {rows}"
+        );
+    }
+    let name = |path: &String| parts(path).pop();
+    for descending in [false, true] {
+        all.sort_by_key(parts);
+        all.sort_by(|one, other| match descending {
+            false => name(one).cmp(&name(other)),
+            true => name(other).cmp(&name(one)),
+        });
+        let field = OrderField::Name;
+        let query = Query {
+            order: vec![OrderBy { field, descending }],
+            ..all_pods()
+        };
+        for rows in [1, 5, 500] {
+            assert_eq!(fixture.list(&query, rows).await, all, "pages of {rows}");
+        }
+    }
+}
+
 /// The store looks one row further than it gives.
 pub async fn a_last_full_page_is_followed_by_none(fixture: &Fixture) {
     fleet(fixture).await;

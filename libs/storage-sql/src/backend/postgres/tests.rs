@@ -139,6 +139,31 @@ async fn tables_leave_room_and_are_vacuumed_as_they_are_used() {
     insta::assert_snapshot!(options.expect("tables").join("\n"));
 }
 
+/// In a database that sorts as a dictionary does, as those of the tests are made: a migration may forget the word for one column.
+#[tokio::test]
+async fn all_texts_are_compared_byte_by_byte() {
+    let Some((_guard, server)) = place() else {
+        return;
+    };
+    let database = open(&server).await.expect("opened");
+    let texts = Statement::fixed(
+        "test",
+        "SELECT c.relname || '.' || a.attname || ': ' || o.collname FROM pg_attribute a \
+         JOIN pg_class c ON c.oid = a.attrelid JOIN pg_collation o ON o.oid = a.attcollation \
+         WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'i') AND NOT a.attisdropped ORDER BY 1",
+        [],
+    );
+    let mut transaction = database.write().await.expect("a transaction");
+    let texts = rows(&mut *transaction, texts, |row| row.text(0)).await;
+    transaction.rollback().await.expect("ended");
+    let texts = texts.expect("columns");
+    let others = texts.iter().filter(|text| !text.ends_with(": C"));
+    assert_eq!(Vec::from_iter(others), [""; 0]);
+    for column in ["obj.name: C", "obj_key.name: C"] {
+        assert!(texts.contains(&column.to_owned()), "{texts:#?}");
+    }
+}
+
 /// On tables of which nobody has counted anything, as they are when a store is made and filled.
 #[tokio::test]
 async fn every_statement_is_run_along_the_index_that_is_meant() {

@@ -13,12 +13,14 @@ use super::compare::compare;
 use super::dice::{Dice, SEED, seed};
 use super::draw::query;
 use super::map::{
-    CLUSTERS, Changed, ID, KEYS, KINDS, Key, Known, Model, NAMES, NAMESPACES, PHASES, VALUES,
-    change, described,
+    CLUSTERS, Changed, ID, KEYS, KINDS, Key, Known, Model, PHASES, VALUES, change, described,
 };
 use crate::conformance::fixture::{Fixture, RULES, Writer, live, name, path};
 use crate::{Change, Health, Sink};
 
+/// The names of what was kept: the place of each among them says what it was.
+const NAMESPACES: [&str; 5] = ["", "a", "b", "default", "kube-system"];
+const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
 /// The incarnation of each cluster.
 const INCARNATION: &str = "incarnation-1";
 /// Who looks after them.

@@ -10,8 +10,11 @@ use crate::conformance::fixture::{object, resource};
 /// The types of objects, by plural and kind; `status.phase` is indexed of both.
 pub(super) const KINDS: [(&str, &str); 2] = [("pods", "Pod"), ("namespaces", "Namespace")];
 pub(super) const CLUSTERS: [&str; 3] = ["alpha", "beta", "gamma"];
-pub(super) const NAMESPACES: [&str; 5] = ["", "a", "b", "default", "kube-system"];
-pub(super) const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+/// Names that dictionaries sort otherwise than bytes do, by case and by the signs between words.
+pub(super) const NAMESPACES: [&str; 6] = ["", "B", "a", "a-b", "b", "default"];
+pub(super) const NAMES: [&str; 12] = [
+    "B", "Z", "a", "a-b", "a.b", "a1", "a:b", "ab", "b", "c", "d", "e",
+];
 pub(super) const KEYS: [&str; 3] = ["app", "tier", "zone"];
 /// A label that most objects have a value of their own for.
 pub(super) const ID: &str = "id";
