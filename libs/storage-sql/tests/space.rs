@@ -10,16 +10,20 @@ use armadex_storage::conformance::fixture::name;
 use armadex_storage::conformance::{Fixture, Writer, object};
 use armadex_storage::{Change, Sink as _};
 use armadex_storage_sql::{Location, Options, SqlStore, open_with};
-use sqlx::{Connection as _, MySqlConnection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection as _, MySqlConnection, PgConnection};
 
 /// Of each cluster.
-const OBJECTS: usize = 4_000;
+const OBJECTS: usize = 2_500;
 /// How often each is written.
 const VERSIONS: usize = 2;
 /// After half of them there is room for what comes and what goes at once. If none were used again it would be half of what there is in the end.
 const ROUNDS: usize = 10;
-/// A file grows by several pieces of a megabyte at once.
-const SLACK: i64 = 4 << 20;
+/// What a table of some rows may take more or less of.
+const SLACK: i64 = 1 << 20;
+/// Of each object: values that eight objects of a version share, and none of another version.
+const LABELS: usize = 10;
+/// What has rows of what there is, and none when that has gone with its past.
+const OF_OBJECTS: [&str; 5] = ["obj", "ver", "post", "counter", "ns"];
 /// Longer than a server takes to clean up, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -45,12 +49,22 @@ async fn come_and_go(engine: Engine, setup: &Setup) {
     let location: Location = url.parse().expect("a location");
     let options = Options {
         watch_window: Duration::ZERO,
+        // All labels stay posted.
+        label_sample: 0,
         ..Options::default()
     };
     let store = Arc::new(open_with(&location, &options).await.expect("a store"));
     let mut sizes = BTreeMap::new();
     for round in 0..ROUNDS {
         one_comes_and_goes(&store, &format!("cluster-{round}")).await;
+        for table in OF_OBJECTS {
+            let rows = format!("SELECT COUNT(*) FROM {table}");
+            assert_eq!(
+                number(engine, &url, &rows).await,
+                0,
+                "{table}, round {round}"
+            );
+        }
         is_cleaned_up(engine, &url).await;
         for (table, bytes) in sizes_of_tables(engine, &url).await {
             sizes.entry(table).or_insert_with(Vec::new).push(bytes);
@@ -89,7 +103,9 @@ async fn put(store: &SqlStore, pods: &Writer, version: usize) {
             .map(|_| format!("{:016x}", rand::random::<u64>()))
             .collect();
         let body = format!(r#""name":"pod-{number}"}},"spec":"{}"}}"#, words.concat());
-        let pod = pod.version(&(version + 1).to_string()).label("app", "web");
+        let value = format!("{}-{version}", number / 8);
+        let pod = (0..LABELS).fold(pod, |pod, label| pod.label(&format!("l-{label}"), &value));
+        let pod = pod.version(&(version + 1).to_string());
         Change::Put(pod.body(&*body).build())
     };
     let changes = Vec::from_iter((0..OBJECTS).map(pod));
@@ -137,7 +153,8 @@ async fn sizes_of_tables(engine: Engine, url: &str) -> Vec<(String, i64)> {
     found.expect("tables")
 }
 
-async fn number(engine: Engine, url: &str, sql: &'static str) -> i64 {
+async fn number(engine: Engine, url: &str, sql: &str) -> i64 {
+    let sql = AssertSqlSafe(sql);
     let found = match engine {
         Engine::Postgres => {
             let mut connection = PgConnection::connect(url).await.expect("a connection");
