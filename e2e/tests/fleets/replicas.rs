@@ -1,13 +1,17 @@
-//! An apiserver that reads from a replica of the store, as its flags say: it has what the member has, and goes on while the store is away.
+//! Apiservers that read from replicas of the store, as their flags say: they have what the member has, go on while the store is away, and one whose replica lags goes on
+//! with no list that another one began.
 
-use anyhow::{Result, ensure};
-use armadex_databases::{Server, Setup, tell_at_the_end};
+use anyhow::{Context as _, Result, ensure};
+use armadex_databases::{Server, Setup, administer, tell_at_the_end};
 use armadex_e2e::account;
 use armadex_e2e::armadex::{Armadex, Role};
-use armadex_e2e::equality::SEEDED_KINDS;
+use armadex_e2e::equality::{Kind, SEEDED_KINDS};
 use armadex_e2e::scenario::{SOON, TALKATIVE, join_seeded, on_board_apart, wait_until_equal};
 use armadex_e2e::store::StoreKind;
-use armadex_e2e::{Harness, Options, deploy};
+use armadex_e2e::{Harness, Options, deploy, kubeconfig, wait_until};
+use http::Request;
+use kube::Client;
+use serde_json::Value;
 use tokio::task::block_in_place;
 
 const MEMBER: &str = "member1";
@@ -23,7 +27,7 @@ async fn searches_are_read_from_a_replica_while_the_store_is_away() -> Result<()
         ..Options::default()
     })
     .await?;
-    let Some(replica) = replica_of(&fleet)? else {
+    let (Some(replica), Some(other)) = (replica_of(&fleet)?, replica_of(&fleet)?) else {
         fleet.finish().await;
         return tell_at_the_end(
             "a replica of the store: its server is one that the environment names",
@@ -32,12 +36,12 @@ async fn searches_are_read_from_a_replica_while_the_store_is_away() -> Result<()
     let parts = on_board_apart(&fleet, &deploy::policy()?, &[TALKATIVE]).await?;
     join_seeded(&fleet, MEMBER).await?;
 
-    let reader = reader_of(&fleet, &replica).await?;
+    let reader = reader_of(&fleet, &replica, "armadex-apiserver-2").await?;
+    let late = reader_of(&fleet, &other, "armadex-apiserver-3").await?;
     parts.apiserver.end();
     reader.register(&fleet).await?;
-    let create = ["create", "configmap", "later", "--namespace=default"];
-    fleet.kubectl(MEMBER).run(&create).await?;
-    has_what_the_member_has(&fleet).await?;
+    goes_on_with_no_list_of_later(&fleet, &reader, (&late, &other)).await?;
+    late.stop()?;
     order(&fleet, Server::crash)?;
     has_what_the_member_has(&fleet).await?;
     order(&fleet, Server::start_again)?;
@@ -56,14 +60,60 @@ fn replica_of(fleet: &Harness) -> Result<Option<Server>> {
 }
 
 /// An apiserver beside the first one, which has nothing but the replica. The password is that of the store.
-async fn reader_of(fleet: &Harness, replica: &Server) -> Result<Armadex> {
+async fn reader_of(fleet: &Harness, replica: &Server, name: &str) -> Result<Armadex> {
     let (user, port) = (replica.address().user(), replica.address().port());
     let read = format!("--read-store=postgres://{user}@127.0.0.1:{port}/fleet");
     let kubeconfig = fleet
         .folder()
         .account_kubeconfig(account::APISERVER.account);
-    let way = ("armadex-apiserver-2", kubeconfig.as_path());
+    let way = (name, kubeconfig.as_path());
     Armadex::start_as(fleet, Role::Apiserver, way, &[TALKATIVE, &read]).await
+}
+
+/// A list that began on a replica that has everything, and goes on with one that does not follow any more: until that has caught up it is told to come later.
+async fn goes_on_with_no_list_of_later(
+    fleet: &Harness,
+    reader: &Armadex,
+    (late, replica): (&Armadex, &Server),
+) -> Result<()> {
+    let order = |order: &str| block_in_place(|| administer(replica.address(), order));
+    order("SELECT pg_wal_replay_pause()")?;
+    let create = ["create", "configmap", "later", "--namespace=default"];
+    fleet.kubectl(MEMBER).run(&create).await?;
+    has_what_the_member_has(fleet).await?;
+    let (reader, late) = (direct(fleet, reader).await?, direct(fleet, late).await?);
+    let first = page(&reader, "").await?;
+    let token = first["metadata"]["continue"].as_str();
+    let token = token.context("a list of one page")?;
+    let refused = page(&late, token).await;
+    let is_told = matches!(&refused, Err(kube::Error::Api(status)) if status.code == 504);
+    ensure!(
+        is_told && format!("{refused:?}").contains("ResourceVersionTooLarge"),
+        "{refused:?}"
+    );
+    order("SELECT pg_wal_replay_resume()")?;
+    wait_until("the list goes on", SOON, || async {
+        let next = page(&late, token).await?;
+        ensure!(next["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]);
+        Ok(true)
+    })
+    .await
+}
+
+/// A client of an apiserver itself: the aggregator knows one of them.
+async fn direct(fleet: &Harness, armadex: &Armadex) -> Result<Client> {
+    let name = format!("at-{}", armadex.listen);
+    let path = fleet.folder().root().join(format!("{name}.kubeconfig"));
+    let url = format!("https://127.0.0.1:{}", armadex.listen);
+    kubeconfig::write(&path, &name, &url, &fleet.host().pki())?;
+    kubeconfig::client(&path).await
+}
+
+async fn page(from: &Client, token: &str) -> kube::Result<Value> {
+    let path = Kind::CONFIG_MAPS.fleet_path();
+    let target = format!("{path}?limit=1&continue={token}");
+    let request = Request::get(target).body(Vec::new());
+    from.request(request.map_err(kube::Error::HttpError)?).await
 }
 
 async fn has_what_the_member_has(fleet: &Harness) -> Result<()> {
