@@ -10,7 +10,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::engine::Engine;
-use crate::programs::User;
+use crate::programs::{User, as_root};
+
+const SHELL: &str = "/bin/sh";
 
 /// A shell that keeps one server.
 #[derive(Debug)]
@@ -24,9 +26,18 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// Starts the shell, which makes a folder that `user` can write.
     pub(crate) fn start(engine: Engine, user: Option<&User>) -> Result<Self> {
+        Self::start_in(Command::new(SHELL), engine, user)
+    }
+
+    /// The same with a shell that root runs, whoever this is: for a server with a disk, which root alone can mount.
+    pub(crate) fn start_as_root(engine: Engine, user: &User) -> Result<Self> {
+        Self::start_in(as_root(SHELL)?, engine, Some(user))
+    }
+
+    fn start_in(mut shell: Command, engine: Engine, user: Option<&User>) -> Result<Self> {
         let (stop, crash) = engine.signals();
         // A process group of its own: Ctrl-C of a terminal reaches only its owner.
-        let mut shell = Command::new("/bin/sh")
+        let mut shell = shell
             .process_group(0)
             .args(["-c", include_str!("keeper.sh"), "keeper"])
             .args([user.map_or("", |user| &user.id), stop, crash])
@@ -34,7 +45,7 @@ impl Keeper {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .context("cannot start /bin/sh")?;
+            .with_context(|| format!("cannot start {SHELL}"))?;
         let orders = shell.stdin.take();
         let answers = shell.stdout.take().context("a pipe was asked for")?;
         let mut keeper = Self {

@@ -1,6 +1,7 @@
 //! Where the programs of a server are, and as whom they run.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, Result};
 
@@ -10,6 +11,8 @@ use crate::engine::Engine;
 const POSTGRES: &str = "/usr/lib/postgresql";
 /// Where programs for administrators are, which are not in everybody's `$PATH`.
 const ADMINISTRATORS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
+
+const ROOT: &str = "0";
 
 /// A program's file.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
@@ -70,8 +73,7 @@ impl User {
 
 /// As whom a server runs that was started by root, which neither wants to run as.
 pub(crate) fn user_instead_of_root(engine: Engine) -> Result<Option<User>> {
-    let status = std::fs::read_to_string("/proc/self/status").context("who runs this?")?;
-    if !is_root(&status) {
+    if own_user()?.id != ROOT {
         return Ok(None);
     }
     let users = std::fs::read_to_string("/etc/passwd").context("no list of users")?;
@@ -81,10 +83,32 @@ pub(crate) fn user_instead_of_root(engine: Engine) -> Result<Option<User>> {
         .context("root may not run a database server, and there is no user to do so")
 }
 
-/// Of the four numbers the second counts: the effective one.
-fn is_root(status: &str) -> bool {
-    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    line.and_then(|ids| ids.split_whitespace().nth(1)) == Some("0")
+/// Who runs this.
+pub(crate) fn own_user() -> Result<User> {
+    let status = std::fs::read_to_string("/proc/self/status").context("who runs this?")?;
+    effective(&status).context("the kernel does not say who runs this")
+}
+
+/// A program that root runs: whoever this is, or by a `sudo` that asks for no password.
+pub(crate) fn as_root(program: &str) -> Result<Command> {
+    if own_user()?.id == ROOT {
+        return Ok(Command::new(program));
+    }
+    let mut sudo = Command::new("sudo");
+    sudo.args(["-n", program]);
+    Ok(sudo)
+}
+
+/// Of four numbers each the second counts: the effective one.
+fn effective(status: &str) -> Option<User> {
+    let of = |name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line?.split_whitespace().nth(1).map(str::to_owned)
+    };
+    Some(User {
+        id: of("Uid:")?,
+        group: of("Gid:")?,
+    })
 }
 
 #[cfg(test)]
@@ -103,8 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn root_is_told_by_its_effective_number() {
-        assert!(is_root("Name:\tx\nUid:\t1000\t0\t0\t0\n"));
-        assert!(!is_root("Uid:\t0\t1000\t0\t0\nGid:\t0\t0\t0\t0\n"));
+    fn a_user_is_told_by_its_effective_numbers() {
+        let told = |status| {
+            let user = effective(status)?;
+            Some([user.id, user.group])
+        };
+        let status = "Name:\tx\nUid:\t1000\t0\t0\t0\nGid:\t7\t8\t9\t9\n";
+        assert_eq!(told(status), Some(["0".to_owned(), "8".to_owned()]));
+        assert_eq!(told("Name:\tx\n"), None);
     }
 }

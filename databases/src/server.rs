@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -17,7 +17,7 @@ use crate::mariadb;
 use crate::not_run::{do_without, none_here};
 use crate::ports::free_port;
 use crate::products;
-use crate::programs::{User, path_of, user_instead_of_root};
+use crate::programs::{User, as_root, own_user, path_of, user_instead_of_root};
 use crate::setup::{ADMINISTRATOR, Disk, Origin, Setup, Site, words};
 
 /// It takes a second or two, and much longer where two cores build five things.
@@ -100,8 +100,16 @@ impl Server {
         setup: &Setup,
         password: &str,
     ) -> Result<Self> {
-        let user = user_instead_of_root(engine)?;
-        let mut keeper = Keeper::start(engine, user.as_ref())?;
+        let mut user = user_instead_of_root(engine)?;
+        let mut keeper = match setup.disk {
+            None => Keeper::start(engine, user.as_ref())?,
+            Some(_) => {
+                let who = user.map_or_else(own_user, Ok)?;
+                let keeper = Keeper::start_as_root(engine, &who)?;
+                user = Some(who);
+                keeper
+            }
+        };
         let place = Site {
             folder: keeper.folder(),
             port,
@@ -229,13 +237,13 @@ fn on_disk(place: &Site<'_>, Disk { folder, mib }: Disk, user: Option<&User>) ->
 
 /// Why no server can have a disk of its own here.
 fn no_disk_here() -> Option<String> {
-    let tried = Command::new("unshare")
-        .args(["--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    let may = tried.is_ok_and(|status| status.success());
-    (!may).then(|| "no disk for a server: to mount one is for root".to_owned())
+    let may = as_root("unshare").is_ok_and(|mut unshare| {
+        unshare.args(["--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]);
+        unshare.stdin(Stdio::null()).stderr(Stdio::null());
+        unshare.status().is_ok_and(|status| status.success())
+    });
+    let why = "no disk for a server: to mount one takes root, or a sudo that asks for no password";
+    (!may).then(|| why.to_owned())
 }
 
 /// A command as a line of a shell script, run by `user`.
