@@ -9,6 +9,7 @@ mod password;
 pub(crate) mod replica;
 mod told;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,17 +28,16 @@ use told::Told;
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreFlags {
     /// The store: `sqlite:PATH`, `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`, with parameters behind a `?` (docs/stores.md). A file is made if it is
-    /// missing, a schema is brought up to date. A password stands in a file, or in the environment: everybody sees it here.
+    /// missing, a schema is brought up to date. A password stands in a file, or in the environment: everybody sees it here. [default: sqlite:armadex.db]
     #[arg(
         long,
         value_name = "URL",
-        default_value = "sqlite:armadex.db",
         env = "ARMADEX_STORE",
         hide_env_values = true
     )]
-    store: String,
+    store: Option<String>,
     /// A storage configuration of Clusterpedia, which says where the store is (docs/stores.md has what becomes of each field). Its variables `DB_...` count as they do there.
-    #[arg(long, value_name = "FILE", conflicts_with = "store")]
+    #[arg(long, value_name = "FILE")]
     storage_config: Option<PathBuf>,
     /// File with the password of the store's user; read again for new connections. Else it is taken from $ARMADEX_STORE_PASSWORD, from a URL in $ARMADEX_STORE, or from
     /// $PGPASSWORD or $MYSQL_PWD.
@@ -63,6 +63,9 @@ pub(crate) struct StoreFlags {
     #[arg(long, value_name = "OBJECTS", default_value_t = Training::default().least)]
     dictionaries_from: u32,
 }
+
+/// Where the store is if nothing says it.
+const DEFAULT: &str = "sqlite:armadex.db";
 
 const FEWEST: u32 = Options::FEWEST_CONNECTIONS;
 
@@ -126,7 +129,10 @@ impl StoreFlags {
     fn told(&self) -> anyhow::Result<Told> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let mut told = match &self.storage_config {
-            Some(path) => configured(path, variable)?,
+            Some(path) => {
+                self.nothing_else_says_it(std::env::args_os())?;
+                configured(path, variable)?
+            }
             None => self.located()?,
         };
         let file = self.store_password_file.as_deref();
@@ -135,10 +141,29 @@ impl StoreFlags {
         Ok(told)
     }
 
+    /// Beside a storage configuration; what is named is what was said, and not what it would be called on the command line.
+    fn nothing_else_says_it(
+        &self,
+        arguments: impl Iterator<Item = OsString>,
+    ) -> anyhow::Result<()> {
+        let is_typed =
+            |argument: OsString| argument.to_string_lossy().split('=').next() == Some("--store");
+        let by = match arguments.into_iter().any(is_typed) {
+            true => "--store",
+            false => "$ARMADEX_STORE",
+        };
+        anyhow::ensure!(
+            self.store.is_none(),
+            "--storage-config and {by} both say where the store is: leave one of them out"
+        );
+        Ok(())
+    }
+
     fn located(&self) -> anyhow::Result<Told> {
-        let location: Location = self.store.parse().context("--store")?;
+        let url = self.store.as_deref().unwrap_or(DEFAULT);
+        let location: Location = url.parse().context("--store")?;
         if location.has_password() {
-            password::refuse_in(std::env::args_os(), &self.store, &Named::STORE)?;
+            password::refuse_in(std::env::args_os(), url, &Named::STORE)?;
         }
         Ok(Told {
             location,
@@ -174,6 +199,20 @@ mod tests {
     struct Command {
         #[command(flatten)]
         store: StoreFlags,
+    }
+
+    #[test]
+    fn what_says_a_second_time_where_the_store_is_is_named_as_it_was_said() {
+        let arguments = ["armadex", "--store=sqlite:a.db", "--storage-config=b.yaml"];
+        let Command { store } = Command::try_parse_from(arguments).expect("flags");
+        let refused = |arguments: &[&str]| {
+            let arguments = arguments.iter().map(OsString::from);
+            let refused = store.nothing_else_says_it(arguments);
+            refused.expect_err("it is said twice").to_string()
+        };
+        assert!(refused(&arguments).contains("and --store both"));
+        // As if the URL had come from the environment.
+        assert!(refused(&["armadex"]).contains("and $ARMADEX_STORE both"));
     }
 
     #[tokio::test]

@@ -55,6 +55,11 @@ impl FromStr for Location {
             Ok(Self::Server(Box::new(server)))
         };
         match text.split_once(':') {
+            // Other programs take what follows for parameters, and a file of that name is nobody's wish.
+            Some(("sqlite", path)) if path.contains('?') => {
+                let reason = "a file has no parameters, and none with a ? in its name is taken: end the path before it";
+                Err(InvalidLocation::new(text, reason))
+            }
             Some(("sqlite", path)) if !path.is_empty() && !path.starts_with(':') => {
                 let path = path.strip_prefix("//").unwrap_or(path);
                 Ok(Self::Sqlite(path.into()))

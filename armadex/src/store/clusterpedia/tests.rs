@@ -113,7 +113,7 @@ fn a_field_that_makes_no_sense_is_named_with_the_reason() {
             "sslMode: require",
             "sslMode: require verifies with sslRootCertFile",
         ),
-        ("sslMode: maybe", "TLS mode is none of"),
+        ("sslMode: maybe", "sslmode is none of"),
         ("port: 0", "port is no number"),
         ("password: 007", "password: put what is no text into quotes"),
         ("mysql: {dialTimeout: soon}", "mysql.dialTimeout is no time"),

@@ -96,14 +96,15 @@ fn told(engine: Engine, parameters: Vec<(String, String)>) -> Result<Told, Strin
         }
         seen.push(parameter);
         let path = || PathBuf::from(&value);
+        let time = |value| duration((parameter, &name), value);
         match parameter {
-            Parameter::TlsMode => told.mode = Some(tls_mode(&value)?),
+            Parameter::TlsMode => told.mode = Some(tls_mode(&name, &value)?),
             Parameter::RootCertificate => told.root = Some(path()),
             Parameter::Certificate => told.certificate = Some(path()),
             Parameter::Key => told.key = Some(path()),
-            Parameter::ConnectTimeout => told.timeouts.connect = duration(parameter, &value)?,
-            Parameter::StatementTimeout => told.timeouts.statement = duration(parameter, &value)?,
-            Parameter::LockTimeout => told.timeouts.lock = duration(parameter, &value)?,
+            Parameter::ConnectTimeout => told.timeouts.connect = time(&value)?,
+            Parameter::StatementTimeout => told.timeouts.statement = time(&value)?,
+            Parameter::LockTimeout => told.timeouts.lock = time(&value)?,
             Parameter::Prepared => told.prepared = Some(switch(&value)?),
             Parameter::Socket => told.socket = Some(path()),
             Parameter::Application => told.application = Some(value),

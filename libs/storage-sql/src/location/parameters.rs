@@ -100,28 +100,30 @@ fn spelling(name: &str) -> String {
     name.to_ascii_lowercase().replace('_', "-")
 }
 
-/// A mode by PostgreSQL's name or by MySQL's.
-pub(super) fn tls_mode(text: &str) -> Result<TlsMode, String> {
+/// A mode by PostgreSQL's name or by MySQL's; `name` is the parameter's as it was typed.
+pub(super) fn tls_mode(name: &str, text: &str) -> Result<TlsMode, String> {
+    let refused = |why: &str| Err(format!("{name} {why}"));
     match spelling(text).as_str() {
         "disable" | "disabled" => Ok(TlsMode::Disable),
         "require" | "required" => Ok(TlsMode::Require),
         // The driver trusts the system's authorities beside those that are named.
-        "verify-ca" => Err(
-            "its TLS mode verify-ca would trust whoever has a certificate of any public authority, for whatever name: say verify-full"
-                .to_owned(),
+        "verify-ca" => refused(
+            "is verify-ca, which would trust whoever has a certificate of any public authority, for whatever name: say verify-full",
         ),
         "verify-full" | "verify-identity" => Ok(TlsMode::VerifyFull),
-        "allow" | "prefer" | "preferred" => Err(
-            "its TLS mode would let whoever is in between turn encryption off: say disable, require or verify-full"
-                .to_owned(),
+        "allow" | "prefer" | "preferred" => refused(
+            "would let whoever is in between turn encryption off: say disable, require or verify-full",
         ),
-        _ => Err("its TLS mode is none of disable, require and verify-full".to_owned()),
+        _ => refused("is none of disable, require and verify-full"),
     }
 }
 
 /// A time with its unit. Of a bare number each database's tools think something else, milliseconds or seconds; only of the time to connect
-/// all of them think seconds.
-pub(super) fn duration(parameter: Parameter, text: &str) -> Result<Duration, String> {
+/// all of them think seconds. `name` is the parameter's as it was typed.
+pub(super) fn duration(
+    (parameter, name): (Parameter, &str),
+    text: &str,
+) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let milliseconds = match unit.trim() {
@@ -134,11 +136,7 @@ pub(super) fn duration(parameter: Parameter, text: &str) -> Result<Duration, Str
     let number: u64 = number.parse().unwrap_or_default();
     match number.saturating_mul(milliseconds) {
         0 => Err(format!(
-            "{} takes a time with its unit, such as 500ms, 30s or 2min",
-            NAMES
-                .iter()
-                .find(|(known, ..)| *known == parameter)
-                .map_or("a parameter", |(_, name, _)| name)
+            "{name} takes a time with its unit, such as 500ms, 30s or 2min"
         )),
         // A day is as good as no limit, and no clock overflows with it.
         milliseconds => Ok(Duration::from_millis(milliseconds.min(86_400_000))),
@@ -193,25 +191,27 @@ mod tests {
             ("99999999999999999999999min", 0),
             ("99999min", 86_400_000),
         ] {
-            let found = duration(P::LockTimeout, text).ok();
+            let found = duration((P::LockTimeout, "lock_timeout"), text).ok();
             let expected = (expected > 0).then(|| Duration::from_millis(expected));
             assert_eq!(found, expected, "{text}");
         }
         for text in ["", "0", "0s", "5", "s", "-1s", "5 hours"] {
-            let refused = duration(P::LockTimeout, text).expect_err(text);
-            assert!(refused.starts_with("lock_timeout takes"), "{refused}");
+            let refused = duration((P::LockTimeout, "lock-timeout"), text).expect_err(text);
+            assert!(refused.starts_with("lock-timeout takes"), "{refused}");
         }
-        let connect = duration(P::ConnectTimeout, "10");
+        let connect = duration((P::ConnectTimeout, "connect_timeout"), "10");
         assert_eq!(connect, Ok(Duration::from_secs(10)));
     }
 
     #[test]
     fn a_mode_that_falls_back_to_no_encryption_is_refused() {
         for text in ["prefer", "allow", "PREFERRED"] {
-            let refused = tls_mode(text).expect_err(text);
+            let refused = tls_mode("sslmode", text).expect_err(text);
             assert!(refused.contains("in between"), "{refused}");
         }
-        assert_eq!(tls_mode("VERIFY_IDENTITY"), Ok(TlsMode::VerifyFull));
-        assert!(tls_mode("on").is_err());
+        let mode = tls_mode("ssl-mode", "VERIFY_IDENTITY");
+        assert_eq!(mode, Ok(TlsMode::VerifyFull));
+        let refused = tls_mode("ssl-mode", "on").expect_err("none");
+        assert!(refused.starts_with("ssl-mode is none of"), "{refused}");
     }
 }

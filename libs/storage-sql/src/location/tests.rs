@@ -37,6 +37,7 @@ fn a_file_is_a_scheme_and_a_path() {
     ] {
         refused(text, "expected sqlite:PATH, postgres://USER@HOST/DATABASE");
     }
+    refused("sqlite:store.db?mode=ro", "end the path before it");
 }
 
 #[test]
@@ -66,10 +67,15 @@ fn a_url_names_hosts_user_password_and_database() {
 }
 
 #[test]
-fn a_password_may_have_any_sign_but_a_slash_and_a_question_mark() {
+fn a_password_may_have_any_sign_but_a_slash_a_question_mark_and_a_percent_sign() {
     let found = server("postgres://user:a:b@c#d&e=f@host/db");
     assert_eq!(found.password, Password::Given(Secret::new("a:b@c#d&e=f")));
     assert_eq!(found.hosts, [Host::Tcp("host".into(), 5432)]);
+    // What follows a % is taken for the number of a sign where it is one.
+    let found = server("postgres://user:a%41b%zz@host/db");
+    assert_eq!(found.password, Password::Given(Secret::new("aAb%zz")));
+    let found = server("postgres://user:a%2541b@host/db");
+    assert_eq!(found.password, Password::Given(Secret::new("a%41b")));
     for text in [
         "postgres://user:sec/secret@host/db",
         "mysql://user:sec?secret@host/db",
@@ -167,6 +173,8 @@ fn parameters_are_read_and_unknown_ones_refused() {
         "no parameter \"sslmod\"",
     );
     refused("postgres://u@db/d?prepared=maybe", "on or off");
+    refused("mysql://u@db/d?lock-timeout=5", "lock-timeout takes a time");
+    refused("postgres://u@db/d?sslmode=no", "sslmode is none of");
     refused(
         "postgres://u@db/d?sslmode=require&ssl-mode=require",
         "twice",
@@ -177,7 +185,10 @@ fn parameters_are_read_and_unknown_ones_refused() {
 #[test]
 fn what_is_missing_is_named() {
     refused("postgres://db/d", "names no user");
-    refused("postgres://user:secret/d", "its port is no number");
+    refused(
+        "postgres://user:secret/d",
+        "USER:PASSWORD stands before an @",
+    );
     refused("postgres://:secret@db/d", "names no user");
     refused("postgres://u@/d", "names no host");
     refused("postgres://u@db", "names no database");

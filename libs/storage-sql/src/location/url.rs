@@ -74,7 +74,7 @@ fn host_of(engine: Engine, text: &str) -> Result<Host, String> {
 fn port_of(text: &str) -> Result<u16, String> {
     let port = text.parse().ok().filter(|port| *port > 0);
     port.ok_or_else(|| {
-        "its port is no number of 1 to 65535 (an address of IPv6 stands in brackets)".to_owned()
+        "its port is no number of 1 to 65535: USER:PASSWORD stands before an @ and HOST:PORT behind it, an address of IPv6 in brackets".to_owned()
     })
 }
 
