@@ -143,6 +143,35 @@ async fn proves_itself(engine: Engine, settings: &[(&str, &str)]) {
     }
 }
 
+/// As the manual says it: on this machine nothing is encrypted unless it is said.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_of_mariadb_who_has_to_encrypt_is_let_in_where_that_is_said() {
+    if Database::for_test(Engine::Mysql)
+        .expect("no trouble")
+        .is_none()
+    {
+        return;
+    }
+    let server = certified(Engine::Mysql, &Authority::new(), &OF_MARIADB, &[]);
+    server.create("fleet").expect("a database");
+    for statement in [
+        "CREATE USER indexer@'%' IDENTIFIED BY 'one' REQUIRE SSL",
+        "GRANT ALL ON fleet.* TO indexer@'%'",
+    ] {
+        administer(server.address(), statement).expect("done");
+    }
+    let url = format!(
+        "mysql://indexer:one@127.0.0.1:{}/fleet",
+        server.address().port()
+    );
+    let refused = opened(&url.parse().expect("a URL")).await;
+    let refused = refused.expect_err("it is not encrypted");
+    assert!(format!("{refused:?}").contains("1045"), "{refused:?}");
+    let encrypted = format!("{url}?ssl-mode=require");
+    let done = opened(&encrypted.parse().expect("a URL")).await;
+    done.expect("it is");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_has_a_certificate_needs_no_password_on_postgresql() {
     let rules =
