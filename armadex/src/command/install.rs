@@ -63,8 +63,8 @@ pub(crate) struct Flags {
     /// Install some of it only: where something else looks after the rest.
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     only: Vec<Share>,
-    /// Give the rights to the holders that are named beside those who have them, and withdraw nothing: before an upgrade, while processes of before still run. Run it
-    /// without this afterwards.
+    /// Give the rights to the holders that are named beside those who have them, and withdraw nothing, no rule of a role either: before an upgrade, while processes of
+    /// before still run. Run it without this afterwards.
     #[arg(long)]
     keep_holders: bool,
     /// Take the rights of an Armadex in another namespace of this control plane, which then has none.

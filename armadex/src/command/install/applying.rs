@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::decision::{
     Decision, MANAGER, decide, edits, is_of_another_role, is_remembered, no_longer_bound, said,
-    with_holders,
+    with_what_is_there,
 };
 use super::homes::other_home;
 use super::manifests::{Manifest, Sort};
@@ -80,7 +80,7 @@ impl Applier {
             }
             notes.extend(self.taken(manifest, before, home));
             if self.keeps_holders {
-                object = with_holders(object, before);
+                object = with_what_is_there(object, before);
             }
             if is_of_another_role(manifest, before) {
                 notes.push("made anew: it was of another role".to_owned());

@@ -153,17 +153,20 @@ pub(super) fn no_longer_bound(manifest: &Manifest, before: &DynamicObject) -> Ve
     theirs.filter(|subject| !ours.contains(subject)).collect()
 }
 
-/// What is applied to a binding that is to keep whoever it names.
-pub(super) fn with_holders(mut object: Value, before: &DynamicObject) -> Value {
-    let theirs = before.data["subjects"].as_array();
-    let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
-    if let (Some(ours), Some(theirs)) = (subjects, theirs) {
-        let told = |subject: &Value| Told(subject).to_string();
-        let known: Vec<String> = ours.iter().map(told).collect();
-        let kept = theirs
-            .iter()
-            .filter(|subject| !known.contains(&told(subject)));
-        ours.extend(kept.cloned());
+/// What is applied to a binding that is to keep whoever it names, or to a role that is to keep its rules.
+pub(super) fn with_what_is_there(mut object: Value, before: &DynamicObject) -> Value {
+    for field in ["subjects", "rules"] {
+        let told = |item: &Value| match field {
+            "subjects" => Told(item).to_string(),
+            _ => item.to_string(),
+        };
+        let theirs = before.data[field].as_array();
+        let ours = object.get_mut(field).and_then(Value::as_array_mut);
+        if let (Some(ours), Some(theirs)) = (ours, theirs) {
+            let known: Vec<String> = ours.iter().map(told).collect();
+            let kept = theirs.iter().filter(|item| !known.contains(&told(item)));
+            ours.extend(kept.cloned());
+        }
     }
     object
 }
@@ -461,13 +464,13 @@ mod tests {
         let account = |namespace: &str| json!({"kind": "ServiceAccount", "name": "armadex", "namespace": namespace});
         let subjects = json!([account("other"), account("fleet")]);
         let there = object(json!({"metadata": {}, "subjects": subjects}));
-        let kept = with_holders(binding.object.clone(), &there);
+        let kept = with_what_is_there(binding.object.clone(), &there);
         assert_eq!(
             kept["subjects"],
             json!([account("fleet"), account("other")])
         );
         let role = installed("clusterrole.rbac.authorization.k8s.io/armadex-synchro");
-        assert_eq!(with_holders(role.object.clone(), &there), role.object);
+        assert_eq!(with_what_is_there(role.object.clone(), &there), role.object);
     }
 
     #[test]
