@@ -81,6 +81,11 @@ fn managed_by(metadata: &ObjectMeta) -> Option<&str> {
     labels.get(MANAGED_BY).map(String::as_str)
 }
 
+/// Whether `armadex install` has written it.
+pub(super) fn is_installed(metadata: &ObjectMeta) -> bool {
+    managers(metadata).any(|manager| manager == MANAGER)
+}
+
 fn managers(metadata: &ObjectMeta) -> impl Iterator<Item = &str> {
     let entries = metadata.managed_fields.iter().flatten();
     entries.filter_map(|entry| entry.manager.as_deref())

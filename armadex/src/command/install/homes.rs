@@ -2,6 +2,7 @@
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
+use serde_json::Value;
 
 use super::holders::{ACCOUNT, Holders};
 
@@ -13,22 +14,33 @@ pub(crate) fn other_home(right: &DynamicObject, home: &str) -> Option<String> {
     if let Some(said) = right.labels().get(HOME_LABEL) {
         return (said != home).then(|| said.clone());
     }
-    let is_account = |name: &str| name == ACCOUNT || Holders::Apart.accounts().contains(&name);
-    let subjects = right.data["subjects"].as_array().into_iter().flatten();
-    let accounts = subjects.filter(|subject| {
-        let name = subject["name"].as_str().unwrap_or_default();
-        subject["kind"] == "ServiceAccount" && is_account(name)
-    });
-    let homes: Vec<&str> = accounts
-        .filter_map(|account| account["namespace"].as_str())
-        .collect();
+    let homes: Vec<&str> = subjects(right).filter_map(account_home).collect();
     let other = homes.first()?;
     (!homes.contains(&home)).then(|| (*other).to_owned())
 }
 
+/// Whether a binding without the label names accounts of the Armadex of this home, and nobody else.
+pub(super) fn is_of_accounts(binding: &DynamicObject, home: &str) -> bool {
+    let mut subjects = subjects(binding).map(account_home).peekable();
+    let is_labelled = binding.labels().contains_key(HOME_LABEL);
+    !is_labelled && subjects.peek().is_some() && subjects.all(|said| said == Some(home))
+}
+
+fn subjects(right: &DynamicObject) -> impl Iterator<Item = &Value> {
+    right.data["subjects"].as_array().into_iter().flatten()
+}
+
+/// The namespace of a subject that is an account of Armadex.
+fn account_home(subject: &Value) -> Option<&str> {
+    let name = subject["name"].as_str()?;
+    let is_account = name == ACCOUNT || Holders::Apart.accounts().contains(&name);
+    let is_one = subject["kind"] == "ServiceAccount" && is_account;
+    subject["namespace"].as_str().filter(|_| is_one)
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

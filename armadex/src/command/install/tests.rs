@@ -435,6 +435,59 @@ async fn before_an_upgrade_whoever_has_the_rights_keeps_them() {
     assert_eq!(host.get(&credentials_in("team-a")), None);
 }
 
+/// As one of a release that asked for something else.
+#[tokio::test(start_paused = true)]
+async fn before_an_upgrade_a_role_keeps_its_rules() {
+    let host = serving_host("True");
+    let (done, _) = install(&host, &[]).await;
+    assert_eq!(done, Ok(()));
+    let shipped = host.get(ROLE).expect("a role")["rules"].clone();
+    let mut of_before = host.get(ROLE).expect("a role");
+    let former = json!({"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]});
+    of_before["rules"] = json!([former]);
+    host.put(ROLE, of_before);
+    let mut both = shipped.clone();
+    both.as_array_mut().expect("rules").push(former);
+    for _ in 0..2 {
+        let (done, _) = install(&host, &["--keep-holders"]).await;
+        assert_eq!(done, Ok(()));
+        assert_eq!(host.get(ROLE).expect("a role")["rules"], both);
+    }
+    let (done, _) = install(&host, &[]).await;
+    assert_eq!(done, Ok(()));
+    assert_eq!(host.get(ROLE).expect("a role")["rules"], shipped);
+}
+
+/// A release that did not say of which Armadex a right is.
+#[tokio::test(start_paused = true)]
+async fn what_says_no_home_is_withdrawn_if_it_is_of_this_one_alone() {
+    let host = serving_host("True");
+    let account = |namespace: &str| json!({"kind": "ServiceAccount", "namespace": namespace, "name": "armadex"});
+    let (ours, other) = (account("clusterpedia-system"), account("fleet-b"));
+    let user = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "armadex"});
+    let bindings = [
+        ("ours", json!([ours]), "armadex-install", false),
+        ("both", json!([ours, other]), "armadex-install", true),
+        ("theirs", json!([other]), "armadex-install", true),
+        ("users", json!([user]), "armadex-install", true),
+        ("further", json!([ours, user]), "armadex-install", true),
+        ("by-hand", json!([ours]), "kubectl", true),
+    ];
+    for (namespace, subjects, manager, _) in &bindings {
+        host.put(
+            &credentials_in(namespace),
+            json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "armadex"},
+                "managedFields": [{"manager": manager}]}, "subjects": subjects}),
+        );
+    }
+    let (done, lines) = install(&host, &[]).await;
+    assert_eq!(done, Ok(()));
+    for (namespace, _, _, stays) in &bindings {
+        let is_there = host.get(&credentials_in(namespace)).is_some();
+        assert_eq!(is_there, *stays, "{namespace}: {lines:#?}");
+    }
+}
+
 /// As one of an earlier release, which bound a ClusterRole.
 #[tokio::test(start_paused = true)]
 async fn a_binding_of_another_role_is_made_anew() {

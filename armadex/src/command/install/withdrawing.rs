@@ -8,9 +8,9 @@ use kube::Client;
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, ObjectMeta};
 
-use super::decision::{LABELLED_OURS, is_ours};
+use super::decision::{LABELLED_OURS, is_installed, is_ours};
 use super::granted::is_granted;
-use super::homes::HOME_LABEL;
+use super::homes::{HOME_LABEL, is_of_accounts};
 use super::manifests::{CREDENTIALS, Manifest, Wanted, policy};
 use super::shipped;
 
@@ -56,25 +56,49 @@ async fn of_kind(
     home: &str,
 ) -> Result<Vec<ObjectMeta>, Trouble> {
     let objects = Objects::<DynamicObject>::of_kind(client.clone(), kind, None);
-    let selector = format!("{LABELLED_OURS},{HOME_LABEL}={home}");
-    let mut params = ListParams::default().labels(&selector).limit(PAGE);
+    let mut params = ListParams::default().labels(LABELLED_OURS).limit(PAGE);
     let mut found = Vec::new();
     for _ in 0..PAGES {
         let page = objects.list_metadata(&params).await?;
-        // Whoever deletes by labels looks at them.
-        let fits = |metadata: &ObjectMeta| {
-            let labels = metadata.labels.as_ref();
-            let said = labels.and_then(|labels| labels.get(HOME_LABEL));
-            is_ours(metadata) && said.is_some_and(|said| said == home)
-        };
         let of_page = page.items.into_iter().map(|object| object.metadata);
-        found.extend(of_page.filter(fits));
+        // Whoever deletes by labels looks at them.
+        for metadata in of_page.filter(is_ours) {
+            let labels = metadata.labels.as_ref();
+            let is_of_home = match labels.and_then(|labels| labels.get(HOME_LABEL)) {
+                Some(said) => said == home,
+                None => is_held_by(client, kind, &metadata, home).await?,
+            };
+            if is_of_home {
+                found.push(metadata);
+            }
+        }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params = params.continue_token(&token),
             None => break,
         }
     }
     Ok(found)
+}
+
+/// Whether it is one of a release that did not say whose a right is, and the accounts of this home alone have it. Of a role that cannot be seen, and without a binding
+/// it grants nothing.
+async fn is_held_by(
+    client: &Client,
+    kind: &ApiResource,
+    metadata: &ObjectMeta,
+    home: &str,
+) -> Result<bool, Trouble> {
+    let (Some(name), true) = (&metadata.name, is_installed(metadata)) else {
+        return Ok(false);
+    };
+    if !kind.kind.ends_with("Binding") {
+        return Ok(false);
+    }
+    let namespace = metadata.namespace.as_deref();
+    let objects = Objects::<DynamicObject>::of_kind(client.clone(), kind, namespace);
+    let found = objects.get_opt(name).await?;
+    let is_the_same = |found: &DynamicObject| found.metadata.uid == metadata.uid;
+    Ok(found.is_some_and(|found| is_the_same(&found) && is_of_accounts(&found, home)))
 }
 
 /// The policies that were not named and are there, with their rights.
