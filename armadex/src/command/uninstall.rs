@@ -119,7 +119,12 @@ impl Remover {
     async fn run(&self, manifests: &[Manifest], out: &mut impl Write) -> anyhow::Result<()> {
         let patience = &self.patience;
         let (mut failed, mut deleted) = (0, Vec::new());
+        let mut seen = BTreeSet::new();
         for manifest in manifests {
+            // What is looked at once more at the end, in case it has come back, has not where nothing was deleted.
+            if !seen.insert(manifest.address()) && self.dry_run {
+                continue;
+            }
             let asked = patience.ask(TroubleKind::is_outage, async || self.delete(manifest).await);
             let outcome = asked.await.unwrap_or_else(Outcome::Failed);
             self.tell(manifest, &outcome, out)?;
@@ -300,6 +305,26 @@ mod tests {
         let mut told = Vec::new();
         let done = remover(host).run_all(&[], &mut told).await;
         (done, String::from_utf8(told).expect("text"))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_dry_run_tells_each_once_and_deletes_nothing() {
+        let host = host();
+        registered(&host, "fleet");
+        put(&host, SERVICE, "armadex-registration", &json!({}));
+        let mut told = Vec::new();
+        let dry = Remover {
+            dry_run: true,
+            ..remover(&host)
+        };
+        dry.run_all(&[], &mut told).await.expect("no trouble");
+        let told = String::from_utf8(told).expect("text");
+        assert_eq!(told.lines().count(), 2, "{told}");
+        assert!(
+            told.lines().all(|line| line.ends_with("(dry run)")),
+            "{told}"
+        );
+        assert!(host.get(APISERVICE).is_some() && host.get(SERVICE).is_some());
     }
 
     async fn remove_policy(host: &Host) -> (anyhow::Result<()>, String) {
