@@ -1,7 +1,10 @@
 //! Where the credentials of members lie, and what else Armadex has on the control plane.
 
+use std::collections::BTreeSet;
+
 use armadex_crds::is_subdomain;
 use clap::Args;
+use tracing::warn;
 
 /// What is Armadex's own there.
 #[derive(Clone, Debug, Args)]
@@ -32,7 +35,7 @@ pub(crate) struct CredentialFlags {
     pub(crate) credential_namespaces: Vec<String>,
 }
 
-/// A namespace whose Secrets are read. In those that every control plane has lie others than of members.
+/// The name of a namespace.
 pub(crate) fn namespace(text: &str) -> Result<String, String> {
     if !is_subdomain(text) || text.contains('.') || text.len() > 63 {
         return Err(
@@ -40,10 +43,38 @@ pub(crate) fn namespace(text: &str) -> Result<String, String> {
                 .to_owned(),
         );
     }
-    if text == "default" || text.starts_with("kube-") {
-        return Err(
-            "Armadex may read all Secrets of this namespace: give it one of its own".to_owned(),
+    Ok(text.to_owned())
+}
+
+/// Whether every control plane has it, with other Secrets than of members.
+pub(crate) fn is_everybodys(namespace: &str) -> bool {
+    namespace == "default" || namespace.starts_with("kube-")
+}
+
+/// Says of which of these that is so. Whoever has run so goes on: a process that does not start serves nobody.
+pub(crate) fn warn_of_everybodys<'a>(namespaces: impl IntoIterator<Item = &'a String>) {
+    let namespaces: BTreeSet<&String> = namespaces.into_iter().collect();
+    for namespace in namespaces.into_iter().filter(|name| is_everybodys(name)) {
+        warn!(
+            namespace,
+            "Armadex reads Secrets of the namespace {namespace}, which others use too: give it one of its own, for `armadex install` refuses this one"
         );
     }
-    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use armadex_control_plane::testing::Log;
+
+    use super::*;
+
+    #[test]
+    fn each_namespace_that_others_use_is_told_once() {
+        let log = Log::warnings_of("armadex");
+        let names = ["kube-system", "fleet", "default", "kube-system"].map(str::to_owned);
+        warn_of_everybodys(&names);
+        let told = log.told();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].contains("namespace default") && told[1].contains("namespace kube-system"));
+    }
 }

@@ -15,7 +15,7 @@ use tracing::warn;
 use crate::admin::{self, AdminFlags, Checks};
 use crate::continuity;
 use crate::control_plane::ControlPlaneFlags;
-use crate::credentials::CredentialFlags;
+use crate::credentials::{CredentialFlags, warn_of_everybodys};
 use crate::feature_gates::FeatureGateFlags;
 use crate::leader::{self, LeaderFlags};
 use crate::metrics::{Metrics, PolicyCounters};
@@ -54,6 +54,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     };
     let mut parts = Parts::new(cancel);
     let (mut checks, mut metrics) = (Checks::default(), Metrics::new());
+    warn_of_everybodys(&flags.credentials.credential_namespaces);
     let controllers = Controllers::new(client.clone(), &flags.credentials);
     let lease = flags.leader.lease(LEASE);
     controllers.start(&mut parts, lease, &mut checks, &mut metrics);

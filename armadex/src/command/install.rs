@@ -13,11 +13,12 @@ mod withdrawing;
 
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 
 use crate::control_plane::ControlPlaneFlags;
-use crate::credentials::{NamespaceFlag, namespace};
+use crate::credentials::{NamespaceFlag, is_everybodys, namespace};
 use applying::{Applier, Edited};
 pub(super) use decision::{is_ours, owner};
 pub(super) use granted::{Grantees, own_roles};
@@ -88,6 +89,22 @@ pub(super) struct PlaceFlags {
     pub(super) credential_namespaces: Vec<String>,
 }
 
+impl PlaceFlags {
+    /// What is granted in them is to read all of their Secrets.
+    fn expect_its_own(&self) -> anyhow::Result<()> {
+        let mut namespaces = self
+            .credential_namespaces
+            .iter()
+            .chain([&self.own.namespace]);
+        if let Some(namespace) = namespaces.find(|namespace| is_everybodys(namespace)) {
+            bail!(
+                "Armadex may read all Secrets of its namespaces, and {namespace} has others than of members: give it one of its own"
+            );
+        }
+        Ok(())
+    }
+}
+
 /// Who has the rights.
 #[derive(Clone, Debug, Args)]
 pub(super) struct HolderFlags {
@@ -123,6 +140,7 @@ pub(super) fn policy_names() -> PossibleValuesParser {
 
 /// Installs and leaves.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
+    flags.place.expect_its_own()?;
     let (client, server) = flags.control_plane.client_and_server().await?;
     let installer = Installer {
         applier: Applier {

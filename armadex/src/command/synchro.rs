@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::admin::AdminFlags;
 use crate::control_plane::ControlPlaneFlags;
-use crate::credentials::{CredentialFlags, NamespaceFlag};
+use crate::credentials::{CredentialFlags, NamespaceFlag, warn_of_everybodys};
 use crate::feature_gates::{FeatureGateFlags, FeatureGates};
 use crate::leader::{self, LeaderFlags};
 use crate::process::Process;
@@ -92,6 +92,8 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
 pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGates) {
     let counted = Arc::<Metrics>::default();
     process.metrics.add_members(Arc::clone(&counted));
+    let (own, credentials) = (&flags.leader.own.namespace, &flags.credentials);
+    warn_of_everybodys(credentials.credential_namespaces.iter().chain([own]));
     let name = lease_name(&flags.sharding_name, &process.store.identity());
     let lease = flags.leader.lease(&name);
     if let Some(lease) = &lease {

@@ -584,14 +584,8 @@ async fn what_cannot_be_withdrawn_is_told() {
 #[test]
 fn flags_say_what_is_wrong_with_them() {
     for (words, word) in [
-        (&["--namespace", "kube-system"][..], "one of its own"),
-        (&["--namespace", "default"], "one of its own"),
-        (&["--namespace", "a.b"], "letters"),
+        (&["--namespace", "a.b"][..], "letters"),
         (&["--namespace", "A"], "letters"),
-        (
-            &["--credential-namespaces", "a,kube-public"],
-            "one of its own",
-        ),
         (
             &["--policies", "karmda"],
             "a similar value exists: 'karmada'",
@@ -604,6 +598,19 @@ fn flags_say_what_is_wrong_with_them() {
     ] {
         let error = flags(words).expect_err("it is refused");
         assert!(error.contains(word), "{words:?}: {error}");
+    }
+}
+
+#[test]
+fn a_namespace_that_others_use_is_not_granted() {
+    for words in [
+        ["--namespace", "kube-system"],
+        ["--namespace", "default"],
+        ["--credential-namespaces", "a,kube-public"],
+    ] {
+        let flags = flags(&words).expect("they are understood");
+        let refused = flags.place.expect_its_own().expect_err("others use it");
+        assert!(refused.to_string().contains("one of its own"), "{refused}");
     }
 }
 
