@@ -11,6 +11,7 @@ mod limited;
 mod lock;
 mod objects;
 mod outages;
+mod pages;
 mod trouble;
 
 pub use disputes::{Applied, Dispute};
@@ -19,4 +20,5 @@ pub use limited::{ANSWER_LIMIT, limited};
 pub use lock::lock;
 pub use objects::{NOT_THERE_YET, Objects};
 pub use outages::Outages;
+pub use pages::paged;
 pub use trouble::{Trouble, TroubleKind};

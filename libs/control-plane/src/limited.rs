@@ -7,7 +7,9 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Request, Response};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kube::{Client, client::Body};
 use tokio::time::timeout;
 use tower::service_fn;
@@ -20,6 +22,15 @@ pub const ANSWER_LIMIT: Duration = Duration::from_secs(65);
 #[derive(Debug, thiserror::Error)]
 #[error("no answer within {} s", ANSWER_LIMIT.as_secs())]
 pub(crate) struct NoAnswer;
+
+/// Bytes of an answer that are taken, of a request that has this in its extensions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most(pub(crate) usize);
+
+/// There were more.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer is longer than it may be")]
+pub(crate) struct TooLong;
 
 /// The client, with an end for each of its requests.
 pub fn limited(client: Client) -> Client {
@@ -42,13 +53,30 @@ async fn answer_in_time(
 async fn answer(client: Client, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
     let query = request.uri().query().unwrap_or_default();
     let is_watch = query.split('&').any(|pair| pair == "watch=true");
+    let most = request.extensions().get().copied();
     let answer = client.send(request).await?;
     if is_watch && answer.status().is_success() {
         return Ok(answer);
     }
     let (head, body) = answer.into_parts();
-    let body = Body::from(body.collect_bytes().await?);
-    Ok(Response::from_parts(head, body))
+    let bytes = match most {
+        Some(Most(bytes)) => bounded(body, bytes).await?,
+        None => body.collect_bytes().await?,
+    };
+    Ok(Response::from_parts(head, Body::from(bytes)))
+}
+
+async fn bounded(body: Body, most: usize) -> Result<Bytes, kube::Error> {
+    let collected = Limited::new(body, most).collect().await;
+    match collected {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(kube::Error::Service(Box::new(TooLong)))
+        }
+        Err(error) => Err(error
+            .downcast()
+            .map_or_else(kube::Error::Service, |error| *error)),
+    }
 }
 
 #[cfg(test)]

@@ -29,16 +29,14 @@ use crate::{
     Gvr,
     retries::{LONGEST, WatchBackoff},
 };
-use armadex_control_plane::{ANSWER_LIMIT, Trouble, TroubleKind};
+use armadex_control_plane::{ANSWER_LIMIT, Trouble, TroubleKind, paged};
 
 /// Objects of a list that are asked for at once: a Karmada Cluster is a tree of a hundred kilobytes while its page is decoded.
 const PAGE: u32 = 100;
-/// The same of Secrets, each of which may have a megabyte.
-const PAGE_OF_SECRETS: u32 = 10;
 /// What helm keeps of each release, up to a megabyte of it. No cluster is told by one, so none is held.
 const OTHER_SECRETS: &str = "type!=helm.sh/release.v1";
 
-/// Namespaces of a kind that are listed at the same time: with 20 Secrets of a megabyte two pages take some 100 MB while they are decoded.
+/// Namespaces of a kind that are listed at the same time: two pages of Secrets, of 16 MB at the most, take some 100 MB while they are decoded.
 pub(super) const LISTS: usize = 2;
 
 /// 5 s above what it takes after a failure until the next try has failed that is never answered: a watch that is silent for longer was answered.
@@ -156,12 +154,11 @@ pub(super) fn in_words(gvr: &Gvr, verb: Verb, trouble: Trouble) -> Trouble {
 
 fn request(client: &Client, key: &WatchKey) -> (Api<DynamicObject>, watcher::Config) {
     let resource = api_resource(&key.gvr);
-    let client = client.clone();
-    let config = match key.gvr.is_of_secrets() {
-        true => watcher::Config::default()
-            .page_size(PAGE_OF_SECRETS)
-            .fields(OTHER_SECRETS),
-        false => watcher::Config::default().page_size(PAGE),
+    let config = watcher::Config::default().page_size(PAGE);
+    let (client, config) = match key.gvr.is_of_secrets() {
+        // Each may have a megabyte, and there may be twenty thousand.
+        true => (paged(client.clone()), config.fields(OTHER_SECRETS)),
+        false => (client.clone(), config),
     };
     match &key.scope {
         WatchScope::All => (Api::all_with(client, &resource), config),
