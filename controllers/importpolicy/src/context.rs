@@ -107,7 +107,8 @@ impl Context {
         let found = match found {
             Ok(Memory { compiled, looks }) => {
                 let bytes = text_of(policy);
-                shelf.put(name.clone(), (of.clone(), compiled), bytes);
+                let one_each = |_: &String| 1;
+                shelf.put(name.clone(), (of.clone(), compiled), bytes, one_each);
                 Ok(looks)
             }
             Err(invalid) => {

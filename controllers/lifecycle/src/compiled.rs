@@ -90,7 +90,8 @@ impl Known {
     fn keep(&mut self, text: &Arc<str>, outcome: Compilation) {
         let may_pass = outcome.as_ref().is_err_and(|problem| problem.may_pass);
         if !may_pass && self.users.contains_key(text) {
-            self.shelf.put(text.clone(), outcome, text.len());
+            let users = |text: &Arc<str>| self.users.get(text).copied().unwrap_or_default();
+            self.shelf.put(text.clone(), outcome, text.len(), users);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What was compiled, kept for the next look as far as there is room for it. Pure.
 
-use std::{borrow::Borrow, collections::HashMap, hash::Hash};
+use std::{borrow::Borrow, cmp::Reverse, collections::HashMap, hash::Hash};
 
 /// What was compiled, by what it is found by.
 #[derive(Debug)]
@@ -40,18 +40,19 @@ impl<K: Clone + Eq + Hash, V: Clone> Shelf<K, V> {
         self.kept.get(key).map(|place| place.value.clone())
     }
 
-    /// Keeps what was compiled of so many bytes of text. Of what is too much together the longest goes, of that which is as long the newest: who writes short
-    /// templates does not wait for who writes long ones, and whoever comes in turn with one more than there is room for finds all but that one.
-    pub fn put(&mut self, key: K, value: V, bytes: usize) {
+    /// Keeps what was compiled of so many bytes of text. Of what is too much together that goes which the fewest have a use for: to compile a text takes as long as it is, so
+    /// that is what its room is worth. Of those the longest goes, of that which is as long the newest: who writes short templates does not wait for who writes long
+    /// ones, and whoever comes in turn with one more than there is room for finds all but that one.
+    pub fn put(&mut self, key: K, value: V, bytes: usize, users: impl Fn(&K) -> usize) {
         self.remove(&key);
         self.came += 1;
         self.bytes += bytes;
         let came = self.came;
         self.kept.insert(key, Place { value, bytes, came });
         while self.bytes > self.room
-            && let Some(longest) = self.longest()
+            && let Some(least) = self.least(&users)
         {
-            self.remove(&longest);
+            self.remove(&least);
         }
     }
 
@@ -66,18 +67,23 @@ impl<K: Clone + Eq + Hash, V: Clone> Shelf<K, V> {
         }
     }
 
-    fn longest(&self) -> Option<K> {
-        let longest = self
-            .kept
-            .iter()
-            .max_by_key(|(_, place)| (place.bytes, place.came));
-        longest.map(|(key, _)| key.clone())
+    fn least(&self, users: impl Fn(&K) -> usize) -> Option<K> {
+        let worth = |(key, place): &(&K, &Place<V>)| {
+            (users(key), Reverse(place.bytes), Reverse(place.came))
+        };
+        let least = self.kept.iter().min_by_key(worth);
+        least.map(|(key, _)| key.clone())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each has one.
+    fn one(_: &u32) -> usize {
+        1
+    }
 
     fn kept(shelf: &Shelf<u32, ()>, keys: impl IntoIterator<Item = u32>) -> Vec<u32> {
         let is_kept = |key: &u32| shelf.get(key).is_some();
@@ -92,7 +98,7 @@ mod tests {
             for key in 0..20 {
                 match shelf.get(&key) {
                     Some(()) => found += 1,
-                    None => shelf.put(key, (), 60),
+                    None => shelf.put(key, (), 60, one),
                 }
             }
             assert!(found == 0 || found == 4, "{found}");
@@ -103,15 +109,27 @@ mod tests {
     #[test]
     fn long_ones_make_room_for_short_ones_and_what_goes_gives_its_room_back() {
         let mut shelf = Shelf::with_room(100);
-        shelf.put(1, (), 60);
-        shelf.put(2, (), 30);
-        shelf.put(3, (), 20);
+        shelf.put(1, (), 60, one);
+        shelf.put(2, (), 30, one);
+        shelf.put(3, (), 20, one);
         assert_eq!(kept(&shelf, 1..4), [2, 3]);
-        shelf.put(4, (), 101);
+        shelf.put(4, (), 101, one);
         assert_eq!(kept(&shelf, 1..5), [2, 3], "there is never room for it");
         shelf.remove(&2);
-        shelf.put(3, (), 40);
-        shelf.put(1, (), 60);
+        shelf.put(3, (), 40, one);
+        shelf.put(1, (), 60, one);
         assert_eq!(kept(&shelf, 1..5), [1, 3]);
+    }
+
+    #[test]
+    fn what_many_use_stays_however_long_it_is() {
+        let mut shelf = Shelf::with_room(100);
+        let users = |key: &u32| if *key == 1 { 1000 } else { 1 };
+        shelf.put(2, (), 50, users);
+        shelf.put(1, (), 80, users);
+        shelf.put(3, (), 30, users);
+        assert_eq!(kept(&shelf, 1..4), [1]);
+        shelf.put(4, (), 20, users);
+        assert_eq!(kept(&shelf, 1..5), [1, 4]);
     }
 }
