@@ -140,6 +140,20 @@ pub struct AuthenticationFrom {
     pub token: Option<SecretKeyRef>,
 }
 
+impl AuthenticationFrom {
+    /// All keys that are named, that of a kubeconfig first.
+    pub fn named(&self) -> impl Iterator<Item = &SecretKeyRef> {
+        let Self {
+            kubeconfig,
+            ca,
+            cert,
+            key,
+            token,
+        } = self;
+        [kubeconfig, ca, cert, key, token].into_iter().flatten()
+    }
+}
+
 /// One key of one Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

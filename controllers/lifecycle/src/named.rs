@@ -2,16 +2,31 @@
 //! template itself names them. Such policies put values of the source object between quotes as they are, and a value with a quote and a line
 //! break in it would be further fields. Pure.
 
-use armadex_crds::{AuthenticationFrom, PediaClusterSpec, SecretKeyRef};
+use armadex_crds::PediaClusterSpec;
 
 /// Which of them the template does not name, and the way out.
 pub(crate) fn check_named(template: &str, spec: &PediaClusterSpec) -> Result<(), String> {
-    let from = spec.authentication_from.as_ref();
+    let (from, way) = (spec.authentication_from.as_ref(), spec.connection.as_ref());
     let fields = [
-        (spec.connection.is_some(), "connection", "connection"),
+        (way.is_some(), "connection", "connection"),
+        (
+            way.is_some_and(|way| way.insecure_skip_tls_verification),
+            "connection.insecureSkipTLSVerification",
+            "insecureSkipTLSVerification",
+        ),
+        (
+            way.is_some_and(|way| !way.proxy_url.is_empty()),
+            "connection.proxyURL",
+            "proxyURL",
+        ),
+        (
+            way.is_some_and(|way| !way.proxy_header.is_empty()),
+            "connection.proxyHeader",
+            "proxyHeader",
+        ),
         (from.is_some(), "authenticationFrom", "authenticationFrom"),
         (
-            from.is_some_and(names_a_namespace),
+            from.is_some_and(|from| from.named().any(|key| !key.namespace.is_empty())),
             "authenticationFrom.*.namespace",
             "namespace",
         ),
@@ -31,18 +46,6 @@ pub(crate) fn check_named(template: &str, spec: &PediaClusterSpec) -> Result<(),
         )),
         None => Ok(()),
     }
-}
-
-fn names_a_namespace(from: &AuthenticationFrom) -> bool {
-    let AuthenticationFrom {
-        kubeconfig,
-        ca,
-        cert,
-        key,
-        token,
-    } = from;
-    let mut secrets = [kubeconfig, ca, cert, key, token].into_iter().flatten();
-    secrets.any(|SecretKeyRef { namespace, .. }| !namespace.is_empty())
 }
 
 /// Whether a key stands in a template as one: before a colon, or in quotes.
@@ -76,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_is_ours_alone_comes_about_only_where_the_template_names_it() {
-        let connection = json!({"connection": {"insecureSkipTLSVerification": true}});
+        let connection = json!({"connection": {}});
         let token = json!({"authenticationFrom": {"token": {"name": "a", "key": "b"}}});
         let elsewhere =
             json!({"authenticationFrom": {"token": {"name": "a", "key": "b", "namespace": "c"}}});
@@ -116,6 +119,26 @@ mod tests {
         for (template, spec, begin) in unnamed {
             let error = check(template, spec).unwrap_err();
             assert!(error.starts_with(begin), "{template}: {error}");
+        }
+    }
+
+    #[test]
+    fn how_a_member_is_verified_and_through_whom_it_is_asked_is_named_field_by_field() {
+        let fields = [
+            ("insecureSkipTLSVerification", json!(true)),
+            ("proxyURL", json!("http://proxy")),
+            ("proxyHeader", json!({"a": "b"})),
+        ];
+        for (field, value) in &fields {
+            let spec = json!({"connection": {*field: value}});
+            let named = format!("connection:\n  {field}: {{{{toJson source.it}}}}");
+            assert_eq!(check(&named, &spec), Ok(()), "{named}");
+            for (other, _) in fields.iter().filter(|(other, _)| other != field) {
+                let unnamed = format!("connection: {{{other}: {{{{toJson source.it}}}}}}");
+                let error = check(&unnamed, &spec).unwrap_err();
+                let begin = format!("spec.connection.{field}: ");
+                assert!(error.starts_with(&begin), "{unnamed}: {error}");
+            }
         }
     }
 }

@@ -34,20 +34,14 @@ pub fn referenced_secrets(spec: &PediaClusterSpec, scope: &SecretScope) -> BTree
     let Source::Secrets(from) = source(spec) else {
         return BTreeSet::new();
     };
-    let AuthenticationFrom {
-        kubeconfig,
-        ca,
-        cert,
-        key,
-        token,
-    } = from;
-    let references: Vec<_> = match kubeconfig {
-        Some(_) => vec![kubeconfig],
-        None => vec![ca, cert, key, token],
+    // Beside a kubeconfig nothing else counts.
+    let counting = if from.kubeconfig.is_some() {
+        1
+    } else {
+        usize::MAX
     };
+    let references = from.named().take(counting);
     references
-        .into_iter()
-        .flatten()
         .filter_map(|reference| scope.resolve(reference).ok())
         .collect()
 }
