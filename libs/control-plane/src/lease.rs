@@ -37,6 +37,8 @@ const ANSWER: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_secs(2);
 /// Between two renewals: one may go unanswered, and the next is still in time.
 const RENEWAL: Duration = Duration::from_secs(3);
+/// Watches in a row that are not answered, though the looks between them are: a proxy keeps them. Each would take [`ANSWER`] for nothing.
+const UNANSWERED: u8 = 3;
 /// A process that ends does not wait longer to give it back.
 const RELEASE: Duration = Duration::from_secs(2);
 
@@ -86,8 +88,10 @@ pub struct Claim {
     standing: watch::Sender<LeaseStanding>,
     /// What was seen of it last.
     seen: Option<Seen>,
-    /// A role of an earlier release has no right to watch it.
+    /// A role of an earlier release has no right to watch it, and some proxies keep what comes in pieces until it ends.
     may_watch: bool,
+    /// Watches in a row that were not answered, though looks were.
+    unanswered: u8,
     told: String,
 }
 
@@ -130,6 +134,7 @@ impl Claim {
             standing: terms.standing.clone(),
             seen: None,
             may_watch: true,
+            unanswered: 0,
             told: String::new(),
         }
     }
@@ -167,9 +172,19 @@ impl Claim {
             _ => return false,
         };
         match self.follow(&version).await {
-            Ok(is_free) => is_free,
+            Ok(is_free) => {
+                self.unanswered = 0;
+                is_free
+            }
             Err(trouble) => {
-                self.may_watch = trouble.kind != TroubleKind::Forbidden;
+                let is_unanswered = trouble.kind == TroubleKind::Unanswered;
+                self.unanswered = if is_unanswered {
+                    self.unanswered + 1
+                } else {
+                    0
+                };
+                self.may_watch =
+                    trouble.kind != TroubleKind::Forbidden && self.unanswered < UNANSWERED;
                 false
             }
         }

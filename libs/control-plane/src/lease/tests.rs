@@ -107,6 +107,20 @@ async fn who_may_not_watch_it_looks_at_it_again_and_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_a_proxy_keeps_watches_it_is_looked_at_again_and_again() {
+    let host = host();
+    host.hang("watch", "leases");
+    let first = claim(&host, "first").hold().await;
+    let mut second = claim(&host, "second");
+    assert!(timeout(10 * DURATION, second.hold()).await.is_err());
+    assert_eq!(host.asked("watch", "leases"), usize::from(UNANSWERED));
+    let begun = Instant::now();
+    first.release().await;
+    second.hold().await;
+    assert!(begun.elapsed() <= 2 * RETRY, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_a_process_that_is_gone_it_is_taken_when_it_has_run_out() {
     let host = host();
     drop(claim(&host, "first").hold().await);
