@@ -255,6 +255,7 @@ mod tests {
             parsed: first + 5,
             states: States {
                 working: first + 6,
+                partly: first + 8,
                 failing: first + 7,
             },
         };
@@ -268,8 +269,10 @@ mod tests {
             of(policy, "failures", 3),
             of(lifecycle, "failures", 13),
             states(policy, "failing", 8),
+            states(policy, "partly", 9),
             states(policy, "working", 7),
             states(lifecycle, "failing", 18),
+            states(lifecycle, "partly", 19),
             states(lifecycle, "working", 17),
             of(policy, "plans", 2),
             of(lifecycle, "plans", 12),

@@ -50,8 +50,9 @@ const OF_BOTH: [(&str, &str, Read); 4] = [
     ),
 ];
 
-const STATES: [(&str, Read); 2] = [
+const STATES: [(&str, Read); 3] = [
     ("working", |c| c.states.working),
+    ("partly", |c| c.states.partly),
     ("failing", |c| c.states.failing),
 ];
 
@@ -86,7 +87,7 @@ pub(super) fn encode(
     }
     let (name, help) = (
         "policy_objects",
-        "Objects of this kind whose conditions are true, or not yet in the usual course, and those that something stands in the way of",
+        "Objects of this kind whose conditions are true, or not yet in the usual course, and those that something stands in the way of, of some of what they are about or of all of it",
     );
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
     for (kind, counted) in of_kinds {

@@ -11,8 +11,8 @@ use armadex_crds::{
     PediaClusterLifecycleStatus,
 };
 use armadex_policy::{
-    Controller, Counters, ObjectName, ReconcileError, SecretNamespaces, Shared, Watches, concerned,
-    controller_of, followed, paced, wait_until_served, watched,
+    Controller, Counters, ObjectName, ReconcileError, SecretNamespaces, Shared, State, Watches,
+    concerned, controller_of, followed, paced, wait_until_served, watched,
 };
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use kube::{
@@ -28,7 +28,7 @@ use tracing::info;
 use crate::context::{Context, waiting, waits};
 use crate::news::News;
 use crate::reconcile::{clean_up, follow};
-use crate::status::works;
+use crate::status::state;
 
 /// Source objects change all the time, when a platform probes its clusters, and a look for which one of them comes to something else goes over
 /// all of them and all lifecycles. A cluster that joins a busy fleet waits no longer than this.
@@ -124,8 +124,8 @@ impl Controller for Context {
         clean_up(&policy, &self).await
     }
 
-    fn works(policy: &ClusterImportPolicy) -> Option<bool> {
-        works(policy)
+    fn state(policy: &ClusterImportPolicy) -> Option<State> {
+        state(policy)
     }
 
     fn forget(&self, name: &str) {

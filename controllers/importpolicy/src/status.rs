@@ -10,7 +10,7 @@ use armadex_crds::{
         ReconcilingReason,
     },
 };
-use armadex_policy::{Readiness, ResolveError};
+use armadex_policy::{Readiness, ResolveError, State};
 use jiff::Timestamp;
 use kube::runtime::events::EventType;
 
@@ -97,14 +97,15 @@ impl Summary {
     }
 }
 
-/// Whether a policy does what it says, by its conditions.
-pub(crate) fn works(policy: &ClusterImportPolicy) -> Option<bool> {
+/// Whether a policy does what it says, by its conditions. A source object or a lifecycle that something is wrong with takes nothing from the others.
+pub(crate) fn state(policy: &ClusterImportPolicy) -> Option<State> {
     let usual = [
         ReconcilingReason::WaitResourceSynced,
         ReconcilingReason::ReconcileContinues,
     ];
     let conditions = &policy.status.as_ref()?.conditions;
-    armadex_policy::works(conditions, &usual.map(ReconcilingReason::as_str))
+    let part = [ReconcilingReason::FailedReconcile.as_str()];
+    armadex_policy::state(conditions, &usual.map(ReconcilingReason::as_str), &part)
 }
 
 /// The status after this conclusion, and the transitions to tell in Events.

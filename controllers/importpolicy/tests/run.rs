@@ -538,6 +538,7 @@ async fn many_policies_on_one_kind_look_at_what_changed_and_at_nothing_else() {
     assert_eq!(after.reconciles - before.reconciles, each);
     let states = States {
         working: each,
+        partly: 0,
         failing: 0,
     };
     assert_eq!(after.states, states);
@@ -601,7 +602,8 @@ async fn a_name_that_two_have_costs_nobody_else_anything_and_is_a_policy_that_fa
     let before = running.counted();
     let states = States {
         working: 0,
-        failing: 1,
+        partly: 1,
+        failing: 0,
     };
     assert_eq!(before.states, states);
     host.put(&format!("{CLUSTERS}/joins"), json!({}));

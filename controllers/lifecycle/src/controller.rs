@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use armadex_control_plane::Objects;
 use armadex_crds::{LIFECYCLE_FINALIZER, PediaCluster, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, Counters, ReconcileError, SecretNamespaces, Shared, Watches, followed, paced,
-    triggers, wait_until_served, watched,
+    Controller, Counters, ReconcileError, SecretNamespaces, Shared, State, Watches, followed,
+    paced, triggers, wait_until_served, watched,
 };
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::{
@@ -24,7 +24,7 @@ use crate::compiled::Compilations;
 use crate::context::Context;
 use crate::looks::Looks;
 use crate::reconcile::{clean_up, follow};
-use crate::status::works;
+use crate::status::state;
 
 /// A cluster that somebody else writes again and again is put back no more often than this, and one
 /// that waits for the first list of a reference waits no longer.
@@ -107,8 +107,8 @@ impl Controller for Context {
         clean_up(&lifecycle, &self).await
     }
 
-    fn works(lifecycle: &PediaClusterLifecycle) -> Option<bool> {
-        works(lifecycle)
+    fn state(lifecycle: &PediaClusterLifecycle) -> Option<State> {
+        state(lifecycle)
     }
 
     fn forget(&self, name: &str) {

@@ -8,6 +8,7 @@ use armadex_crds::{
         self, ConditionStatus, LifecycleCondition as Type, LifecycleReason as Reason, NewCondition,
     },
 };
+use armadex_policy::State;
 use jiff::Timestamp;
 use kube::runtime::events::EventType;
 
@@ -129,9 +130,9 @@ const USUAL: [Reason; 3] = [
 ];
 
 /// Whether a lifecycle does what it says, by its conditions.
-pub(crate) fn works(lifecycle: &PediaClusterLifecycle) -> Option<bool> {
+pub(crate) fn state(lifecycle: &PediaClusterLifecycle) -> Option<State> {
     let conditions = &lifecycle.status.as_ref()?.conditions;
-    armadex_policy::works(conditions, &USUAL.map(Reason::as_str))
+    armadex_policy::state(conditions, &USUAL.map(Reason::as_str), &[])
 }
 
 /// What passes by itself is no warning.

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use crate::{
-    Counters, Gates, Interests, Reporter, Retries, SecretNamespaces, Watches,
+    Counters, Gates, Interests, Reporter, Retries, SecretNamespaces, State, Watches,
     report::{Said, status_patch},
 };
 use armadex_control_plane::{Objects, Outages, Trouble, TroubleKind};
@@ -101,7 +101,7 @@ pub trait Controller: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Result<(), ReconcileError>> + Send;
 
     /// Whether an object does what it says, by its conditions; nothing where that is not known yet.
-    fn works(object: &Self::Object) -> Option<bool>;
+    fn state(object: &Self::Object) -> Option<State>;
 
     /// Drops all that is held for an object that is gone.
     fn forget(&self, name: &str);
@@ -153,7 +153,7 @@ pub async fn run<C: Controller>(
     queue: impl Stream<Item = Result<ObjectRef<C::Object>, watcher::Error>> + Send + 'static,
     cancel: CancellationToken,
 ) {
-    let _tells = controller.shared().counters.tell(objects.clone(), C::works);
+    let _tells = controller.shared().counters.tell(objects.clone(), C::state);
     let gates = controller.clone();
     let free = gates.shared().gates.free();
     let queue = stream::select(queue, free.map(|name| Ok(ObjectRef::new(&name))));

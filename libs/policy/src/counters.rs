@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use kube::{Resource, runtime::reflector::Store};
 
-use crate::states::{States, TellsStates, Told};
+use crate::states::{State, States, TellsStates, Told};
 
 /// Of one controller.
 #[derive(Debug, Default)]
@@ -66,11 +66,11 @@ impl Counters {
     }
 
     /// Says of these objects how they are, while what it gives lives.
-    pub(crate) fn tell<K>(&self, objects: Store<K>, works: fn(&K) -> Option<bool>) -> TellsStates
+    pub(crate) fn tell<K>(&self, objects: Store<K>, state: fn(&K) -> Option<State>) -> TellsStates
     where
         K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
     {
-        self.told.tell(objects, works)
+        self.told.tell(objects, state)
     }
 
     /// All numbers. They are not of one moment.

@@ -33,7 +33,7 @@ pub use retries::Retries;
 pub use run::{followed, watched};
 pub use secrets::SecretNamespaces;
 pub use shelf::Shelf;
-pub use states::{States, works};
+pub use states::{State, States, state};
 pub use watches::{
     Change, Fields, Found, Interest, Interests, Kept, ObjectName, Readiness, Watch, WatchKey,
     WatchScope, Watches, concerned, triggers,

@@ -16,18 +16,42 @@ use kube::{Resource, runtime::reflector::Store};
 pub struct States {
     /// What they say is so, or waits for nothing but its time.
     pub working: u64,
+    /// Something stands in the way of some of what they are about.
+    pub partly: u64,
     /// Something stands in the way.
     pub failing: u64,
 }
 
-/// Whether conditions say that all is as it should be: each is true, or is not yet for one of these reasons. Nothing where there are none.
+/// How one of them is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// What it says is so, or waits for nothing but its time.
+    Works,
+    /// Something stands in the way of some of what it is about.
+    WorksPartly,
+    /// Something stands in the way.
+    Fails,
+}
+
+/// What conditions say: each is true, or is not yet for one of the reasons that are `usual`; it is not for one that is of a `part` alone; or else. Nothing where there are
+/// none.
 #[must_use]
-pub fn works(conditions: &[Condition], usual: &[&str]) -> Option<bool> {
-    let is_well = |condition: &Condition| {
+pub fn state(conditions: &[Condition], usual: &[&str], part: &[&str]) -> Option<State> {
+    let is_well = |condition: &&Condition| {
         condition.status == ConditionStatus::True.as_str()
             || usual.contains(&condition.reason.as_str())
     };
-    (!conditions.is_empty()).then(|| conditions.iter().all(is_well))
+    let mut wrong = conditions
+        .iter()
+        .filter(|condition| !is_well(condition))
+        .peekable();
+    let is_right = wrong.peek().is_none();
+    let is_part = wrong.all(|condition| part.contains(&condition.reason.as_str()));
+    (!conditions.is_empty()).then_some(match (is_right, is_part) {
+        (true, _) => State::Works,
+        (false, true) => State::WorksPartly,
+        (false, false) => State::Fails,
+    })
 }
 
 type Tell = Box<dyn Fn() -> States + Send>;
@@ -55,17 +79,18 @@ impl Told {
             .unwrap_or_default()
     }
 
-    /// Of these objects from now on. `works` says whether one does; nothing where that is not known.
-    pub(crate) fn tell<K>(&self, objects: Store<K>, works: fn(&K) -> Option<bool>) -> TellsStates
+    /// Of these objects from now on. `state` says how one is; nothing where that is not known.
+    pub(crate) fn tell<K>(&self, objects: Store<K>, state: fn(&K) -> Option<State>) -> TellsStates
     where
         K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
     {
         let count = move || {
             let mut states = States::default();
             for object in objects.state() {
-                match works(&object) {
-                    Some(true) => states.working += 1,
-                    Some(false) => states.failing += 1,
+                match state(&object) {
+                    Some(State::Works) => states.working += 1,
+                    Some(State::WorksPartly) => states.partly += 1,
+                    Some(State::Fails) => states.failing += 1,
                     None => {}
                 }
             }
@@ -87,9 +112,38 @@ impl Drop for TellsStates {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::Namespace;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use k8s_openapi::jiff::Timestamp;
     use kube::runtime::{reflector, watcher::Event};
 
     use super::*;
+
+    #[test]
+    fn what_is_wrong_with_some_is_not_what_is_wrong_with_all() {
+        let condition = |(status, reason): &(&str, &str)| Condition {
+            last_transition_time: Time(Timestamp::UNIX_EPOCH),
+            message: String::new(),
+            observed_generation: None,
+            reason: (*reason).to_owned(),
+            status: (*status).to_owned(),
+            type_: "T".to_owned(),
+        };
+        for (conditions, expected) in [
+            (&[][..], None),
+            (&[("True", "A")], Some(State::Works)),
+            (&[("True", "A"), ("False", "Waits")], Some(State::Works)),
+            (
+                &[("True", "A"), ("False", "Some")],
+                Some(State::WorksPartly),
+            ),
+            (&[("False", "B"), ("False", "Some")], Some(State::Fails)),
+            (&[("Unknown", "B")], Some(State::Fails)),
+        ] {
+            let conditions: Vec<Condition> = conditions.iter().map(condition).collect();
+            let found = state(&conditions, &["Waits"], &["Some"]);
+            assert_eq!(found, expected, "{conditions:?}");
+        }
+    }
 
     #[test]
     fn objects_are_counted_as_they_are_known_and_no_more_when_nobody_follows_them() {
@@ -97,7 +151,8 @@ mod tests {
         let told = Told::default();
         let tells = told.tell(store, |object: &Namespace| {
             let labels = object.metadata.labels.as_ref()?;
-            Some(labels.contains_key("works"))
+            let works = labels.contains_key("works");
+            Some(if works { State::Works } else { State::Fails })
         });
         let object = |name: &str, label: Option<&str>| {
             let mut object = Namespace::default();
@@ -108,7 +163,12 @@ mod tests {
         };
         let mut counted = |event: Event<Namespace>| {
             writer.apply_watcher_event(&event);
-            let States { working, failing } = told.now();
+            let States {
+                working,
+                partly,
+                failing,
+            } = told.now();
+            assert_eq!(partly, 0);
             (working, failing)
         };
         assert_eq!(counted(Event::Apply(object("a", None))), (0, 0));
