@@ -1,9 +1,9 @@
 //! Which Leases this process has.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use armadex_control_plane::{LeaseStanding, LeaseTerms};
+use armadex_control_plane::{LeaseStanding, LeaseTerms, lock};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -15,12 +15,12 @@ pub(super) struct Leases(Arc<Mutex<Vec<LeaseTerms>>>);
 
 impl Leases {
     pub(super) fn add(&self, lease: LeaseTerms) {
-        let mut leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leases = lock(&self.0);
         leases.push(lease);
     }
 
     fn all(&self) -> Vec<LeaseTerms> {
-        let leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let leases = lock(&self.0);
         leases.clone()
     }
 }

@@ -4,10 +4,12 @@
 //! Those that fail with the same words share an outage. It begins with the first of them and is over when all of them work again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use crate::lock;
 
 /// Words that are remembered. Whoever fails in more ways than this has been told enough of.
 const WORDS: usize = 32;
@@ -75,7 +77,7 @@ impl Outages {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Outage>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 }
 

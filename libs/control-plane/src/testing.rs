@@ -15,7 +15,7 @@ pub use log::Log;
 
 use std::{
     convert::Infallible,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -24,7 +24,7 @@ use kube::{Client, client::Body};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::limited;
+use crate::{limited, lock};
 use store::Store;
 
 /// A control plane.
@@ -282,10 +282,10 @@ impl Host {
     }
 
     fn all_ahead(&self) -> MutexGuard<'_, Vec<Ahead>> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ahead)
     }
 
     fn lock(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.store)
     }
 }

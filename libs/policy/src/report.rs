@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
 
 use armadex_crds::conditions::NewCondition;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tracing::debug;
 
-use armadex_control_plane::Trouble;
+use armadex_control_plane::{Trouble, lock};
 
 /// The status that a controller said of each object last: that it is there is no news to it.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Said {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

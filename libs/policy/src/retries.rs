@@ -2,11 +2,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
 use armadex_backoff::Backoff;
+use armadex_control_plane::lock;
 use kube::runtime::utils;
 
 const SHORTEST: Duration = Duration::from_millis(500);
@@ -27,17 +28,14 @@ pub struct Retries {
 impl Retries {
     /// Counts a failure and says how long to wait.
     pub fn next(&self, name: &str) -> Duration {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = lock(&self.failed);
         let backoff = failed.entry(name.to_owned()).or_insert_with(backoff);
         backoff.next(rand::random())
     }
 
     /// Forgets the failures of an object.
     pub fn clear(&self, name: &str) {
-        self.failed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(name);
+        lock(&self.failed).remove(name);
     }
 }
 

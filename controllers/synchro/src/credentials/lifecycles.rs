@@ -8,7 +8,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use armadex_backoff::Backoff;
@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
+use crate::lock::lock;
 use crate::parts::Parts;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -108,7 +109,7 @@ impl Drop for Followed {
 
 impl Names {
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

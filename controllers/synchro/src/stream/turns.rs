@@ -16,13 +16,15 @@ mod slow;
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_member::MemberError;
 use futures::FutureExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
+
+use crate::lock::lock;
 
 use late::{Late, Wait};
 pub(crate) use long::Room;
@@ -312,18 +314,12 @@ impl ClusterTurns {
 
     /// Whether its lists stand among those that are slow.
     pub(crate) fn is_slow(&self) -> bool {
-        let until = *self
-            .slow_until
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let until = *lock(&self.slow_until);
         until.is_some_and(|until| Instant::now() < until)
     }
 
     fn was_slow(&self) {
-        let mut until = self
-            .slow_until
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut until = lock(&self.slow_until);
         *until = Some(Instant::now() + SLOW_FOR);
     }
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use armadex_model::ClusterName;
 use armadex_storage::Written;
 use jiff::Timestamp;
+
+use crate::lock::lock;
 
 /// What is counted over all clusters, and for each for as long as it is looked after here, so their number is bounded.
 #[derive(Debug, Default)]
@@ -122,7 +124,7 @@ impl Metrics {
     /// The counters of every cluster, by name.
     #[must_use]
     pub fn clusters(&self) -> Vec<(ClusterName, Arc<ClusterMetrics>)> {
-        let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clusters = lock(&self.clusters);
         clusters.retain(|_, metrics| metrics.strong_count() > 0);
         clusters
             .iter()
@@ -132,7 +134,7 @@ impl Metrics {
 
     /// Those of one cluster, which are there for as long as somebody holds them.
     pub fn of(&self, cluster: &ClusterName) -> Arc<ClusterMetrics> {
-        let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clusters = lock(&self.clusters);
         if let Some(metrics) = clusters.get(cluster).and_then(Weak::upgrade) {
             return metrics;
         }

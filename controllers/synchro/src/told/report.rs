@@ -1,7 +1,7 @@
 //! How one stream is doing: written by the stream, read when the status is made.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use armadex_crds::conditions::ResourceSyncReason;
@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::lock::lock;
 use crate::stream::place::Place;
 use crate::told::left_out::{Kept, LeftOut, LeftOutShare, Skipped};
 
@@ -283,7 +284,7 @@ impl Report {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Debug,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex},
 };
 
 use tracing::{
@@ -11,6 +11,8 @@ use tracing::{
     span::{Attributes, Id, Record},
     subscriber::{DefaultGuard, NoSubscriber},
 };
+
+use crate::lock;
 
 /// A second subscriber, for as long as the tests run. Where there is one alone, a line that is first told by a thread without any is taken for one
 /// that nobody wants, by all threads and for good.
@@ -53,8 +55,7 @@ impl Log {
 
     /// Those that have been told.
     pub fn told(&self) -> Vec<String> {
-        let lines = self.lines.told.lock();
-        lines.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.lines.told).clone()
     }
 }
 
@@ -70,7 +71,7 @@ impl Subscriber for Lines {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(String::new());
         event.record(&mut line);
-        let mut lines = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = lock(&self.told);
         lines.push(line.0);
     }
     fn enter(&self, _: &Id) {}

@@ -3,9 +3,10 @@
 use std::{
     collections::{BTreeSet, HashMap, hash_map::Entry},
     fmt::Debug,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
+use armadex_control_plane::lock;
 use futures::{Stream, StreamExt, stream};
 use kube::{Resource, runtime::reflector::ObjectRef};
 
@@ -84,7 +85,7 @@ impl Interests {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held)
     }
 }
 

@@ -9,7 +9,7 @@ mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, RwLock},
     time::Duration,
 };
 
@@ -36,7 +36,7 @@ use crate::{
     Gvr,
     retries::{WatchBackoff, backoff},
 };
-use armadex_control_plane::{Trouble, TroubleKind};
+use armadex_control_plane::{Trouble, TroubleKind, lock};
 
 /// Objects of a namespace that are read at the same time: a fleet of a thousand clusters begins with as many.
 const PARALLEL_READS: usize = 8;
@@ -143,7 +143,7 @@ impl Namespace {
 
 impl Named {
     fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.entries)
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::Gvr;
-use armadex_control_plane::Trouble;
+use armadex_control_plane::{Trouble, lock};
 
 use super::{
     follow,
@@ -104,10 +104,7 @@ impl Shared {
 
     /// The watch of a namespace, which is started if nobody has a share in it.
     fn namespace(&self, gvr: &Gvr, name: &str) -> Arc<Namespace> {
-        let mut all = self
-            .namespaces
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.namespaces);
         let key = (gvr.clone(), name.to_owned());
         if let Some(known) = all.get(&key) {
             return known;
@@ -142,11 +139,7 @@ impl Watches {
 
     /// A share in the watch of this key, which is started if nobody has one.
     pub fn acquire(&self, key: &WatchKey) -> Watch {
-        let mut all = self
-            .shared
-            .running
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.shared.running);
         if let Some(running) = all.get(key) {
             return Watch { running };
         }

@@ -2,11 +2,13 @@
 //! and no more: who has waited longest makes room.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until};
+
+use crate::lock::lock;
 
 /// For how long each is waited for at least. Eight turns of half a second let in 16 others in a second at most; who asks without a turn
 /// comes in when one has waited for so long, or goes.
@@ -108,8 +110,7 @@ impl Late {
 
     /// Those who are still there.
     fn lock(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
-        let waiting = self.waiting.lock();
-        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         waiting.retain(|waits| !waits.turn_out.is_closed());
         waiting
     }
