@@ -213,4 +213,6 @@ pub(super) fn rights_of_shipped(
 }
 
 #[cfg(test)]
+pub(super) mod testing;
+#[cfg(test)]
 mod tests;

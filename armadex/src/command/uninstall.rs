@@ -248,36 +248,17 @@ fn left(manifest: &Manifest, object: &DynamicObject, home: &str) -> Option<Strin
 
 #[cfg(test)]
 mod tests {
-    use armadex_control_plane::testing::{Host, ServedType};
+    use armadex_control_plane::testing::Host;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::command::install::testing::host;
 
     const APISERVICE: &str = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.clusterpedia.io";
     const SERVICE: &str = "/api/v1/namespaces/fleet/services/armadex-apiserver";
     const ACCOUNT: &str = "/api/v1/namespaces/fleet/serviceaccounts/armadex";
     const POLICY: &str = "/apis/policy.clusterpedia.io/v1alpha1/clusterimportpolicies/karmada";
     const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/armadex-synchro";
-
-    fn host() -> Host {
-        let served = ServedType::new;
-        let rbac = "rbac.authorization.k8s.io";
-        Host::new(&[
-            served("apiregistration.k8s.io", "v1", "apiservices", "APIService"),
-            served("", "v1", "services", "Service").namespaced(),
-            served("", "v1", "serviceaccounts", "ServiceAccount").namespaced(),
-            served(rbac, "v1", "clusterroles", "ClusterRole"),
-            served(rbac, "v1", "clusterrolebindings", "ClusterRoleBinding"),
-            served(rbac, "v1", "roles", "Role").namespaced(),
-            served(rbac, "v1", "rolebindings", "RoleBinding").namespaced(),
-            served(
-                "policy.clusterpedia.io",
-                "v1alpha1",
-                "clusterimportpolicies",
-                "ClusterImportPolicy",
-            ),
-        ])
-    }
 
     fn put(host: &Host, path: &str, by: &str, more: &Value) {
         let mut object = more.clone();

@@ -205,14 +205,18 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn a_cluster_that_somebody_made_in_the_meantime_stays_his() {
-        let host = Host::new(&[ServedType::new(
+    fn host() -> Host {
+        Host::new(&[ServedType::new(
             "cluster.clusterpedia.io",
             "v1alpha2",
             "pediaclusters",
             "PediaCluster",
-        )]);
+        )])
+    }
+
+    #[tokio::test]
+    async fn a_cluster_that_somebody_made_in_the_meantime_stays_his() {
+        let host = host();
         let path = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/east";
         host.put(
             path,
@@ -243,12 +247,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cluster_that_changes_meanwhile_goes_unless_it_is_somebody_elses_by_now() {
-        let host = Host::new(&[ServedType::new(
-            "cluster.clusterpedia.io",
-            "v1alpha2",
-            "pediaclusters",
-            "PediaCluster",
-        )]);
+        let host = host();
         let path = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/east";
         let owned_by = |uid: &str, label: &str| {
             let owner = json!({"apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "PediaClusterLifecycle",
@@ -274,12 +273,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_made_by_a_request_without_an_answer_is_ours() {
-        let host = Host::new(&[ServedType::new(
-            "cluster.clusterpedia.io",
-            "v1alpha2",
-            "pediaclusters",
-            "PediaCluster",
-        )]);
+        let host = host();
         let owned_by = |uid: &str| {
             let owner = json!({"apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "PediaClusterLifecycle",
                 "name": "east", "uid": uid, "controller": true});

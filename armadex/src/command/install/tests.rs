@@ -1,11 +1,12 @@
 use std::path::PathBuf;
 
-use armadex_control_plane::testing::{Host, Log, ServedType};
+use armadex_control_plane::testing::{Host, Log};
 use armadex_control_plane::{Applied, Objects};
 use clap::{Command, FromArgMatches as _};
 use kube::api::PatchParams;
 use serde_json::{Value, json};
 
+use super::testing::host;
 use super::*;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -19,31 +20,6 @@ fn flags(words: &[&str]) -> Result<Flags, String> {
     let matches = command.try_get_matches_from(words);
     let flags = matches.and_then(|matches| Flags::from_arg_matches(&matches));
     flags.map_err(|error| error.to_string())
-}
-
-fn host() -> Host {
-    let served = ServedType::new;
-    let rbac = "rbac.authorization.k8s.io";
-    Host::new(&[
-        served(
-            "apiextensions.k8s.io",
-            "v1",
-            "customresourcedefinitions",
-            "CustomResourceDefinition",
-        ),
-        served("", "v1", "namespaces", "Namespace"),
-        served("", "v1", "serviceaccounts", "ServiceAccount").namespaced(),
-        served(rbac, "v1", "clusterroles", "ClusterRole"),
-        served(rbac, "v1", "clusterrolebindings", "ClusterRoleBinding"),
-        served(rbac, "v1", "roles", "Role").namespaced(),
-        served(rbac, "v1", "rolebindings", "RoleBinding").namespaced(),
-        served(
-            "policy.clusterpedia.io",
-            "v1alpha1",
-            "clusterimportpolicies",
-            "ClusterImportPolicy",
-        ),
-    ])
 }
 
 /// One that says of each definition that comes that it is served, or why it is not.
