@@ -24,10 +24,10 @@ const ROUNDS: usize = 6_000;
 /// As many differences are shown.
 const SHOWN: usize = 10;
 
-/// Drawn from at each run, so that a run says what the last one said. Another one is drawn from besides.
+/// Drawn from unless another one is asked for, so that a run says what the last one said.
 const FIXED: u64 = 20_261_129;
 
-/// Where a run that failed is asked for again, and how many rounds it takes: `ARMADEX_TEST_SEED=1 cargo test -p armadex-policy --test go_templates`.
+/// What else is drawn from, and how many rounds it takes: `ARMADEX_TEST_SEED=1 cargo test -p armadex-policy --test go_templates`.
 const SEED: &str = "ARMADEX_TEST_SEED";
 const MANY: &str = "ARMADEX_TEST_ROUNDS";
 
@@ -66,7 +66,6 @@ fn what_go_renders_is_rendered() {
     let rounds = asked(MANY).map_or(ROUNDS, |rounds| usize::try_from(rounds).expect("a number"));
     let Some(seed) = asked(SEED) else {
         let rendered = compared(FIXED, rounds);
-        compared(rand::random(), rounds / 2);
         // Else nothing would be known of them.
         let tried = draw::FUNCTIONS.iter().map(|function| function.name);
         let never: Vec<_> = tried
