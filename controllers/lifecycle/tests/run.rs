@@ -284,6 +284,21 @@ async fn a_lifecycle_that_goes_takes_its_cluster_along_and_goes_last() {
     running.end().await;
 }
 
+/// As one whose finalizer somebody took away by hand.
+#[tokio::test(start_paused = true)]
+async fn for_a_lifecycle_that_is_gone_without_a_word_nothing_is_read_any_more() {
+    let host = host();
+    let running = run(&host);
+    until(&host, "on-boarded", |host| token(host) == "dG9rZW4=").await;
+    host.remove(LIFECYCLE);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let reads = host.asked("get", "secrets");
+    host.put(SECRET, json!({"data": {"token": "bmV3"}}));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(host.asked("get", "secrets"), reads);
+    running.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_finalizer_that_may_not_be_removed_is_tried_seldom() {
     let host = host();

@@ -168,6 +168,10 @@ pub async fn run<C: Controller>(
         Config::default().concurrency(C::CONCURRENCY),
     )
     .for_each(|result| {
+        if let Err(ControllerError::ObjectNotFound(object)) = &result {
+            // Made by hand, gone while it was queued, or gone without its finalizer: nothing is followed for it any more.
+            controller.forget(&object.name);
+        }
         log(&C::Object::kind(&()), controller.shared(), result);
         std::future::ready(())
     })
@@ -315,12 +319,8 @@ fn log<T>(
     result: Result<T, ControllerError<ReconcileError, watcher::Error>>,
 ) {
     match result {
-        // A watch that fails tells of it itself.
-        Ok(_) | Err(ControllerError::QueueError(_)) => {}
-        // What was made by hand, or went while it was queued, is not worth a word.
-        Err(ControllerError::ObjectNotFound(object)) => {
-            shared.outages.ends(&object.name);
-        }
+        // A watch that fails tells of it itself, and what is not there any more is not worth a word.
+        Ok(_) | Err(ControllerError::QueueError(_) | ControllerError::ObjectNotFound(_)) => {}
         Err(ControllerError::ReconcilerFailed(error, object)) => {
             shared.counters.fails();
             tell(kind, shared, &object.name, &error);
