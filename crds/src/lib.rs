@@ -39,7 +39,7 @@ pub use lifecycle::{
     LifecycleReference, LifecycleSource, PediaClusterLifecycle, PediaClusterLifecycleSpec,
     PediaClusterLifecycleStatus, ResolvedReference,
 };
-pub use misfits::{drop_nulls, empty_texts, misfits};
+pub use misfits::{drop_nulls, empty_texts, misfits, rendered_misfits};
 pub use names::{is_serving_secret, is_subdomain};
 pub use read_yaml::{Misread, read_yaml, read_yaml_documents};
 pub use rendered::RenderedConnection;

@@ -8,12 +8,29 @@ use serde_json::Value;
 
 use crate::Base64Bytes;
 
+/// Whether names of fields are told that the schema does not have.
+#[derive(Clone, Copy)]
+enum Names {
+    Told,
+    /// Where they are nearly those of fields that there are, and else not.
+    Guarded,
+}
+
 /// Unknown fields, wrong types, missing fields, words outside an enum and text that is not
 /// base64, one line each, sorted. `apiVersion`, `kind` and `metadata` are not looked at.
 pub fn misfits(crd: &CustomResourceDefinition, object: &Value) -> Vec<String> {
+    all(crd, object, Names::Told)
+}
+
+/// The same of what a template has rendered: what is the name of a field there may have been a value, as a line of a Secret.
+pub fn rendered_misfits(crd: &CustomResourceDefinition, object: &Value) -> Vec<String> {
+    all(crd, object, Names::Guarded)
+}
+
+fn all(crd: &CustomResourceDefinition, object: &Value, names: Names) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(schema) = schema_of(crd) {
-        compare(schema, object, "", &mut found);
+        compare(schema, object, "", names, &mut found);
     }
     found.sort();
     found
@@ -73,14 +90,20 @@ pub fn drop_nulls(value: &mut Value) {
     }
 }
 
-fn compare(schema: &JSONSchemaProps, value: &Value, path: &str, found: &mut Vec<String>) {
+fn compare(
+    schema: &JSONSchemaProps,
+    value: &Value,
+    path: &str,
+    names: Names,
+    found: &mut Vec<String>,
+) {
     let kind = schema.type_.as_deref().unwrap_or("object");
     if !is_a(kind, value) {
         return found.push(format!("{path}: not of type {kind}"));
     }
     match value {
-        Value::Object(fields) => compare_fields(schema, fields, path, found),
-        Value::Array(items) => compare_items(schema, items, path, found),
+        Value::Object(fields) => compare_fields(schema, fields, path, names, found),
+        Value::Array(items) => compare_items(schema, items, path, names, found),
         Value::String(text) => compare_text(schema, text, path, found),
         _ => {}
     }
@@ -101,6 +124,7 @@ fn compare_fields(
     schema: &JSONSchemaProps,
     fields: &serde_json::Map<String, Value>,
     path: &str,
+    names: Names,
     found: &mut Vec<String>,
 ) {
     for (name, field) in fields {
@@ -109,9 +133,11 @@ fn compare_fields(
         match (property, &schema.additional_properties) {
             _ if path.is_empty() && ["apiVersion", "kind", "metadata"].contains(&name.as_str()) => {
             }
-            (Some(property), _) => compare(property, field, &here, found),
-            (None, Some(JSONSchemaPropsOrBool::Schema(rest))) => compare(rest, field, &here, found),
-            _ => found.push(format!("{here}: unknown field")),
+            (Some(property), _) => compare(property, field, &here, names, found),
+            (None, Some(JSONSchemaPropsOrBool::Schema(rest))) => {
+                compare(rest, field, &join(path, names.shown(name)), names, found);
+            }
+            _ => found.push(names.unknown(schema, path, name)),
         }
     }
     for name in schema
@@ -124,7 +150,53 @@ fn compare_fields(
     }
 }
 
-fn compare_items(schema: &JSONSchemaProps, items: &[Value], path: &str, found: &mut Vec<String>) {
+impl Names {
+    /// That of an entry of a map.
+    fn shown(self, name: &str) -> &str {
+        match self {
+            Self::Told => name,
+            Self::Guarded => "*",
+        }
+    }
+
+    fn unknown(self, schema: &JSONSchemaProps, path: &str, name: &str) -> String {
+        let mut known = schema.properties.iter().flatten();
+        let meant = known.find(|(known, _)| is_slip(known, name));
+        match (self, meant) {
+            (Self::Told, _) | (_, Some(_)) => format!("{}: unknown field", join(path, name)),
+            (Self::Guarded, None) if path.is_empty() => "a field beside spec: unknown".to_owned(),
+            (Self::Guarded, None) => format!("{path}: an unknown field"),
+        }
+    }
+}
+
+/// Whether a name is written with no more than two signs that are wrong, missing or too many.
+fn is_slip(known: &str, name: &str) -> bool {
+    const MOST: usize = 2;
+    let (known, name) = (known.as_bytes(), name.as_bytes());
+    if known.len() <= 2 * MOST || known.len().abs_diff(name.len()) > MOST {
+        return false;
+    }
+    let mut above: Vec<usize> = (0..=name.len()).collect();
+    for (row, sign) in known.iter().enumerate() {
+        let mut line = vec![row + 1];
+        for (column, other) in name.iter().enumerate() {
+            let changed = above[column] + usize::from(sign != other);
+            let shorter = above[column + 1].min(line[column]) + 1;
+            line.push(changed.min(shorter));
+        }
+        above = line;
+    }
+    above.last().is_some_and(|slips| *slips <= MOST)
+}
+
+fn compare_items(
+    schema: &JSONSchemaProps,
+    items: &[Value],
+    path: &str,
+    names: Names,
+    found: &mut Vec<String>,
+) {
     if schema
         .min_items
         .is_some_and(|least| (items.len() as i64) < least)
@@ -135,7 +207,7 @@ fn compare_items(schema: &JSONSchemaProps, items: &[Value], path: &str, found: &
         return;
     };
     for (index, item) in items.iter().enumerate() {
-        compare(each, item, &join(path, &index.to_string()), found);
+        compare(each, item, &join(path, &index.to_string()), names, found);
     }
 }
 
@@ -170,7 +242,7 @@ mod tests {
     use crate::PediaCluster;
 
     #[test]
-    fn misfits_are_named_by_path_and_never_by_value() {
+    fn misfits_of_what_was_rendered_are_named_by_path_and_never_by_value() {
         let object = json!({
             "metadata": {"anything": "goes"},
             "spec": {
@@ -178,21 +250,49 @@ mod tests {
                 "authorizationMode": "s3cret",
                 "connection": {"proxyHeader": {"a": {"b": "s3cret"}}},
                 "syncResources": [{"group": ["s3cret"], "resorces": "s3cret", "resources": []}, {}],
+                "s3cret": "s3cret",
+                "s3cretCA": "s3cret",
             },
+            "s3cret": {},
         });
-        let found = misfits(&PediaCluster::crd(), &object);
+        let found = rendered_misfits(&PediaCluster::crd(), &object);
         assert_eq!(
             found,
             [
+                "a field beside spec: unknown",
                 "spec.authorizationMode: not one of the words that it may be",
-                "spec.connection.proxyHeader.a: not of type string",
+                "spec.connection.proxyHeader.*: not of type string",
                 "spec.syncResources.0.group: not of type string",
                 "spec.syncResources.0.resorces: unknown field",
                 "spec.syncResources.0.resources: too few items",
                 "spec.syncResources.1.group: required",
                 "spec.syncResources.1.resources: required",
                 "spec.tokenData: not base64",
+                "spec: an unknown field",
+                "spec: an unknown field",
             ]
         );
+    }
+
+    #[test]
+    fn of_what_somebody_wrote_each_name_is_told() {
+        let object = json!({"spec": {"syncResources": [], "colour": "blue"}});
+        let found = misfits(&PediaCluster::crd(), &object);
+        assert_eq!(found, ["spec.colour: unknown field"]);
+    }
+
+    #[test]
+    fn a_slip_is_told_from_another_name() {
+        for (known, name, expected) in [
+            ("tokenData", "tokenDta", true),
+            ("tokenData", "tokendata", true),
+            ("tokenData", "token", false),
+            ("apiserver", "apiServer", true),
+            ("apiserver", "passw0rd!", false),
+            ("name", "abme", false),
+            ("resources", &"r".repeat(1 << 20), false),
+        ] {
+            assert_eq!(is_slip(known, name), expected, "{known}");
+        }
     }
 }

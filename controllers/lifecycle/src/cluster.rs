@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use armadex_crds::{Misread, PediaCluster, drop_nulls, empty_texts, misfits, read_yaml};
+use armadex_crds::{Misread, PediaCluster, drop_nulls, empty_texts, read_yaml, rendered_misfits};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{CustomResourceExt, Resource};
 use serde_json::{Map, Value};
@@ -35,7 +35,7 @@ pub fn decode(text: &str) -> Result<PediaCluster, String> {
     if !fields.contains_key("spec") {
         return Err("spec: required".to_owned());
     }
-    let misfits = misfits(&DEFINITION, &value);
+    let misfits = rendered_misfits(&DEFINITION, &value);
     if !misfits.is_empty() {
         let more = if misfits.len() > NAMED_MISFITS {
             ", and more"
