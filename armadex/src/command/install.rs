@@ -91,7 +91,7 @@ pub(super) struct PlaceFlags {
 
 impl PlaceFlags {
     /// What is granted in them is to read all of their Secrets.
-    fn expect_its_own(&self) -> anyhow::Result<()> {
+    pub(super) fn expect_its_own(&self) -> anyhow::Result<()> {
         let mut namespaces = self
             .credential_namespaces
             .iter()

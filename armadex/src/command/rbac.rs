@@ -46,6 +46,7 @@ enum What {
 
 /// Reads and prints.
 pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
+    flags.place.expect_its_own()?;
     let (text, notes) = printed(flags)?;
     let written = std::io::stdout().lock().write_all(text.as_bytes());
     written.context("cannot write the rights")?;
