@@ -1,10 +1,11 @@
 //! Holds the documents to what there is: every difference of docs/compatibility.md and every invariant of ARCHITECTURE.md names the tests that
 //! hold it, and each of these is a test of this repository; the numbers of docs/limits.md are those of the sources; the rooms that ARCHITECTURE.md tells
-//! are all that there are.
+//! are all that there are, and no others; the end-to-end tests are those that e2e/README.md tells.
 
 #[path = "documents/limits.rs"]
 mod limits;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -163,7 +164,7 @@ const ROOMS: [(&str, &str, &[&str]); 5] = [
     (
         "The rooms of the store",
         "libs/storage-sql/src",
-        &["write", "read"],
+        &["write", "read", "backend"],
     ),
     (
         "The rooms of the synchro",
@@ -185,6 +186,13 @@ const ROOMS: [(&str, &str, &[&str]); 5] = [
         &["command", "store", "admin"],
     ),
     ("The rooms of the bench", "bench/src", &[]),
+];
+
+/// Of which folders beside its own a section tells rooms as well, and what else is called by a word that might be a room's.
+const BESIDE: [(&str, &[&str], &[&str]); 3] = [
+    ("The rooms of the synchro", &["controllers", "libs"], &[]),
+    ("The rooms of the binary", &[], &["deploy", "run"]),
+    ("The rooms of the bench", &[], &["seed"]),
 ];
 
 /// The item of a section that begins with this folder.
@@ -232,14 +240,84 @@ fn untold(text: &str, folder: &Path) -> Vec<PathBuf> {
     untold
 }
 
+fn section<'a>(text: &'a str, title: &str) -> &'a str {
+    let section = text.split(&format!("\n## {title}\n")).nth(1);
+    let section = section.and_then(|text| text.split("\n## ").next());
+    section.unwrap_or_else(|| panic!("no section {title}"))
+}
+
+/// The names of what lies in `folder`, however deep, and its own.
+fn names_in(folder: &Path, names: &mut BTreeSet<String>) {
+    let name = folder.file_stem().and_then(|stem| stem.to_str());
+    names.extend(name.map(str::to_owned));
+    if folder.is_dir() {
+        let entries = std::fs::read_dir(folder).expect("readable");
+        entries.for_each(|entry| names_in(&entry.expect("an entry").path(), names));
+    }
+}
+
+/// What `text` has in backticks that might be the name of a room, or a path of such names, and is no name of `there`.
+fn gone<'a>(text: &'a str, there: &BTreeSet<String>) -> Vec<&'a str> {
+    let is_room = |name: &&str| {
+        let mut letters = name.chars();
+        letters.all(|letter| letter.is_ascii_lowercase() || matches!(letter, '_' | '/'))
+    };
+    let told = text.split('`').skip(1).step_by(2).filter(is_room);
+    let is_gone = |name: &&str| {
+        let mut parts = name.split('/').filter(|part| !part.is_empty());
+        parts.any(|part| !there.contains(part))
+    };
+    told.filter(is_gone).collect()
+}
+
+#[test]
+fn every_room_that_is_told_is_there() {
+    let text = document("ARCHITECTURE.md");
+    let mut missing = Vec::new();
+    for (title, sources, _) in ROOMS {
+        let beside = BESIDE.iter().find(|(of, ..)| *of == title);
+        let (folders, others) = beside.map_or((&[][..], &[][..]), |(_, folders, others)| {
+            (*folders, *others)
+        });
+        let mut there = BTreeSet::from_iter(others.iter().map(|name| (*name).to_owned()));
+        for folder in folders.iter().chain([&sources]) {
+            names_in(&root().join(folder), &mut there);
+        }
+        missing.extend(gone(section(&text, title), &there));
+    }
+    assert!(missing.is_empty(), "told, and not there: {missing:#?}");
+}
+
+#[test]
+fn a_room_that_is_told_and_not_there_is_found() {
+    let there = BTreeSet::from(["kept".to_owned(), "read".to_owned()]);
+    let text = "`read/` and `read/kept` are there, `kept`, `read/walk` and `place`; `Accept` and `a.b` are no rooms.";
+    assert_eq!(gone(text, &there), ["read/walk", "place"]);
+}
+
+#[test]
+fn every_end_to_end_test_is_told() {
+    let (text, tests) = (document("e2e/README.md"), root().join("e2e/tests"));
+    let mut untold = Vec::new();
+    for folder in [tests.join("fleets"), tests] {
+        let entries = std::fs::read_dir(folder).expect("readable");
+        let names = entries.filter_map(|entry| {
+            let name = entry.expect("an entry").path();
+            name.file_stem()?.to_str().map(str::to_owned)
+        });
+        let is_test = |name: &String| !["main", "fleets"].contains(&name.as_str());
+        let names = names.filter(is_test);
+        untold.extend(names.filter(|name| !text.contains(&format!("\n| `{name}` | "))));
+    }
+    assert!(untold.is_empty(), "not told: {untold:#?}");
+}
+
 #[test]
 fn every_room_of_a_crate_whose_rooms_are_told_is_named() {
     let text = document("ARCHITECTURE.md");
     let mut missing = Vec::new();
     for (title, sources, folders) in ROOMS {
-        let section = text.split(&format!("\n## {title}\n")).nth(1);
-        let section = section.and_then(|text| text.split("\n## ").next());
-        let section = section.unwrap_or_else(|| panic!("no section {title}"));
+        let section = section(&text, title);
         let sources = root().join(sources);
         missing.extend(untold(&without_rooms_of_folders(section), &sources));
         for folder in folders {
