@@ -23,6 +23,15 @@ pub struct Record {
     file: PathBuf,
 }
 
+/// What memory a process holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// Now.
+    pub now_kib: u64,
+    /// The most that it ever held.
+    pub most_kib: u64,
+}
+
 impl Record {
     /// Records the running process `pid` below `run`.
     pub fn write(run: &Path, name: &str, pid: i32) -> Result<Self> {
@@ -80,10 +89,24 @@ impl Record {
     /// The most memory that the process ever held, in KiB, while it lives.
     #[must_use]
     pub fn peak_rss_kib(&self) -> Option<u64> {
+        self.kib("VmHWM:")
+    }
+
+    /// The memory that the process holds, while it lives.
+    pub fn memory(&self) -> Result<Memory> {
+        let kib = |line| {
+            let found = self.kib(line);
+            found.with_context(|| format!("{} has ended", self.name))
+        };
+        Ok(Memory {
+            now_kib: kib("VmRSS:")?,
+            most_kib: kib("VmHWM:")?,
+        })
+    }
+
+    fn kib(&self, name: &str) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.trim().trim_end_matches(" kB").parse().ok()
     }
 

@@ -88,6 +88,7 @@ async fn every_object_is_there(store: StoreKind) -> Result<()> {
         "{objects} objects are equal after the first sync"
     ));
     wait_until_synced(&fleet, &MEMBERS, SOON).await?;
+    all_bodies_are_equal(&readers).await?;
     kubectl_walks_all_pages(&fleet).await?;
     let done = churn_with_kills(&fleet, &mut armadex).await?;
     note(format_args!("churn: {done:?}"));
@@ -148,7 +149,7 @@ async fn wait_until_equal(Readers { host, members }: &Readers, limit: Duration) 
     .await
 }
 
-/// Of what came by lists, by watches, and by watches that went on after a kill.
+/// Of what came by lists, and later by watches, and by watches that went on after a kill.
 async fn all_bodies_are_equal(Readers { host, members }: &Readers) -> Result<()> {
     let compared = members.iter().map(|(name, member)| async move {
         let mut objects = 0;

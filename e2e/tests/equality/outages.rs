@@ -3,17 +3,18 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use armadex_databases::Server;
 use armadex_e2e::armadex::Armadex;
 use armadex_e2e::equality::Kind;
 use armadex_e2e::progress::note;
+use armadex_e2e::record::Memory;
 use armadex_e2e::scenario::{SOON, pedia_cluster, wait_until_synced};
 use armadex_e2e::{Harness, churn, wait_until};
 use futures::future::try_join_all;
 use http::header::RETRY_AFTER;
 use http::{Request, StatusCode};
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, PostParams};
 use kube::client::Body;
@@ -34,7 +35,7 @@ const AWAY: Duration = Duration::from_secs(60);
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// Ten such times are more than the quarter of a second after which a store is tried again first.
 const BETWEEN: Duration = Duration::from_millis(100);
-/// Bytes of each of the objects that come meanwhile,
+/// Bytes of each of the objects that come meanwhile, of a kind of which all is stored,
 const LARGE: usize = 512 << 10;
 /// so many at a time,
 const AT_A_TIME: u64 = 4;
@@ -63,7 +64,7 @@ pub(crate) async fn happen(fleet: &Harness, armadex: &Armadex) -> Result<()> {
     tokio::time::sleep(PAUSED).await;
     order(Server::resume)?;
     tokio::time::sleep(PHASE).await;
-    let before = peak_kib(armadex)?;
+    let before = armadex.record().memory()?;
     order(Server::crash)?;
     let back = Instant::now() + AWAY;
     let told = async {
@@ -72,41 +73,37 @@ pub(crate) async fn happen(fleet: &Harness, armadex: &Armadex) -> Result<()> {
         is_in_the_status(fleet).await
     };
     let member = fleet.member(MEMBERS[0])?.client().await?;
-    let secrets: Api<Secret> = Api::namespaced(member, churn::NAMESPACE);
-    let (put, ()) = tokio::try_join!(put_much(&secrets, back), told)?;
+    let config_maps: Api<ConfigMap> = Api::namespaced(member, churn::NAMESPACE);
+    let (put, ()) = tokio::try_join!(put_much(&config_maps, back), told)?;
     order(Server::start_again)?;
     searches_are_answered(fleet).await?;
     is_measured(armadex, 1.0).await?;
     wait_until_synced(fleet, &MEMBERS, SOON).await?;
     have_come(fleet, put).await?;
-    is_bounded((before, peak_kib(armadex)?), put)?;
-    take_away(&secrets, put).await?;
+    is_bounded(before, armadex.record().memory()?, put)?;
+    take_away(&config_maps, put).await?;
     is_logged_once(armadex)
 }
 
-fn peak_kib(armadex: &Armadex) -> Result<u64> {
-    armadex.record().peak_rss_kib().context("it ended")
-}
-
-/// Puts large objects into a member while the server is away, of a kind of which nothing else changes; gives how many.
-async fn put_much(secrets: &Api<Secret>, until: Instant) -> Result<u64> {
+/// Puts large objects into a member while the server is away, under names that nobody else changes; gives how many.
+async fn put_much(config_maps: &Api<ConfigMap>, until: Instant) -> Result<u64> {
     let text = StdRng::seed_from_u64(1).sample_iter(Alphanumeric);
     let text: String = text.take(LARGE).map(char::from).collect();
     let how = PostParams::default();
     let mut put = 0;
     while Instant::now() < until && put < MOST {
         let puts = (put..put + AT_A_TIME).map(|number| {
-            let secret = Secret {
+            let large = ConfigMap {
                 metadata: ObjectMeta {
                     name: Some(format!("large-{number}")),
                     labels: Some([("size".to_owned(), "large".to_owned())].into()),
                     ..ObjectMeta::default()
                 },
-                string_data: Some([("text".to_owned(), text.clone())].into()),
-                ..Secret::default()
+                data: Some([("text".to_owned(), text.clone())].into()),
+                ..ConfigMap::default()
             };
             let how = &how;
-            async move { secrets.create(how, &secret).await }
+            async move { config_maps.create(how, &large).await }
         });
         try_join_all(puts).await?;
         put += AT_A_TIME;
@@ -116,13 +113,13 @@ async fn put_much(secrets: &Api<Secret>, until: Instant) -> Result<u64> {
 }
 
 /// One by one: an answer that tells of all of them would be as large as they are, and takes longer than a request may.
-async fn take_away(secrets: &Api<Secret>, put: u64) -> Result<()> {
+async fn take_away(config_maps: &Api<ConfigMap>, put: u64) -> Result<()> {
     let how = DeleteParams::default();
     let numbers = Vec::from_iter(0..put);
     for some in numbers.chunks(AT_A_TIME as usize) {
         let names = some.iter().map(|number| format!("large-{number}"));
         let how = &how;
-        let gone = names.map(|name| async move { secrets.delete(&name, how).await });
+        let gone = names.map(|name| async move { config_maps.delete(&name, how).await });
         try_join_all(gone).await?;
     }
     Ok(())
@@ -131,8 +128,8 @@ async fn take_away(secrets: &Api<Secret>, put: u64) -> Result<()> {
 /// All that was put meanwhile is stored in the end.
 async fn have_come(fleet: &Harness, put: u64) -> Result<()> {
     let host = fleet.host().client().await?;
-    let secrets = Kind::SECRETS.path_of(MEMBERS[0]);
-    let large = format!("{secrets}?labelSelector={SELECTOR}&limit=1&withRemainingCount=true");
+    let config_maps = Kind::CONFIG_MAPS.path_of(MEMBERS[0]);
+    let large = format!("{config_maps}?labelSelector={SELECTOR}&limit=1&withRemainingCount=true");
     wait_until("what was put meanwhile is stored", SOON, || async {
         let list: Value = host.request(Request::get(&large).body(Vec::new())?).await?;
         let more = list["metadata"]["remainingItemCount"].as_u64();
@@ -143,13 +140,19 @@ async fn have_come(fleet: &Harness, put: u64) -> Result<()> {
 }
 
 /// What members send meanwhile is waited with and not gathered, and what they send then is not taken at once.
-fn is_bounded((before, after): (u64, u64), put: u64) -> Result<()> {
+fn is_bounded(before: Memory, after: Memory, put: u64) -> Result<()> {
     let sent = put * (LARGE as u64 >> 10);
     note(format_args!(
-        "the most memory with outages: {after} KiB, {before} before {sent} were sent"
+        "the most memory with outages: {} KiB; {} before {sent} were sent, and {} at the most until then",
+        after.most_kib, before.now_kib, before.most_kib
     ));
     ensure!(put > MOST / 2, "a member took only {sent} KiB");
-    ensure!(after < before + sent / 2, "{after} KiB after {before}");
+    let bound = before.now_kib + sent / 2;
+    ensure!(
+        before.most_kib < bound,
+        "too little is sent to be seen beside {before:?}"
+    );
+    ensure!(after.most_kib < bound, "{after:?} after {before:?}");
     Ok(())
 }
 
