@@ -52,11 +52,14 @@ demo-down: $(E2E)
 # ends with both.
 NOT_RUN := $(abspath $(TARGET))/not-run.txt
 NOT_CHECKED := $(abspath $(TARGET))/not-checked.txt
+# In seconds, when it was begun.
+BEGUN := $(shell date +%s)
 
 # Everything that a change has to pass. The end-to-end tests need both programs and the control plane's tools.
 test: check deny tools databases
 	@rm -f "$(NOT_RUN)"
 	RUST_BACKTRACE=1 ARMADEX_TEST_NOT_RUN="$(NOT_RUN)" ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --workspace
+	@took=$$(( $$(date +%s) - $(BEGUN) )); echo; echo "make test took $$((took / 60)) min $$((took % 60)) s"
 	@[ ! -s "$(NOT_RUN)" ] && [ ! -s "$(NOT_CHECKED)" ] || { echo; echo 'PASSED, BUT NOT EVERYTHING WAS TRIED:'; cat "$(NOT_RUN)" "$(NOT_CHECKED)" 2>/dev/null | sort -u; }
 
 # PostgreSQL and MariaDB, which tests start for themselves: installed from Debian's packages where they are missing, not as services.
