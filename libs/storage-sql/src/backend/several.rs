@@ -9,6 +9,7 @@ mod fences;
 mod histories;
 mod late;
 pub(crate) mod moments;
+mod names;
 mod namespaces;
 mod order;
 mod owners;

@@ -127,9 +127,11 @@ impl Successor {
                 continue;
             }
             let name = ClusterName::new(&row.name).map_err(|err| broken(err.to_string()))?;
-            // A store has one of a name that is active; were there two, the former would be counted for ever.
-            if let Some(former) = self.snapshot.member(&name).map(|former| former.id) {
-                self.drop_cluster(former);
+            // A store has one of a name that is active. Were there two, the later one is shown, in whatever order they are read; the other would be counted for ever.
+            match self.snapshot.member(&name).map(|known| known.id) {
+                Some(later) if later > row.id => continue,
+                Some(former) => self.drop_cluster(former),
+                None => {}
             }
             let (types, resources) = self.set_of(Arc::default());
             let member = Member { id: row.id, types };

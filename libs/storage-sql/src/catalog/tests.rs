@@ -217,6 +217,17 @@ fn a_cluster_that_joins_while_one_of_its_name_is_there_takes_its_place() {
     assert_eq!(now.sets.len(), 2);
 }
 
+/// A store has no two of a name that are there; what is damaged is to look alike for all who read it.
+#[test]
+fn of_two_clusters_of_a_name_the_later_one_is_shown_in_whatever_order_they_are_read() {
+    let both = [cluster(7, "a", true), cluster(8, "a", true)];
+    for clusters in [both.clone().to_vec(), both.into_iter().rev().collect()] {
+        let now = after(&fleet(), |delta| delta.clusters = clusters);
+        assert_eq!(now.member(&name("a")).expect("joined").id, 8);
+        assert_eq!(now.names.len(), 2);
+    }
+}
+
 #[test]
 fn a_type_is_shown_as_long_as_one_cluster_has_it() {
     let closed = |clusters: &[i64]| {

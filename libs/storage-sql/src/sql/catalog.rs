@@ -147,13 +147,13 @@ pub(crate) fn expire_cluster(id: i64, has_left: bool) -> Statement {
 /// wrote it, or nothing.
 const BY_LEASE: i64 = 1 << 40;
 
-/// Hides a cluster, which may come back. When it left is for the lease's clock to say; until then it is this second since 1970, for processes of earlier releases,
-/// which know no other clock and may be the ones that purge.
+/// Hides a cluster that is shown, which may come back. When it left is for the lease's clock to say; until then it is this second since 1970, for processes of earlier releases,
+/// which know no other clock and may be the ones that purge. Found by its number: `active + 0` has no index.
 pub(crate) fn leave_cluster(id: i64, now: i64) -> Statement {
     Statement::fixed(
         "cluster.leave",
-        "UPDATE cluster SET active = ?, left_at = ? WHERE id = ?",
-        [LEFT.into(), now.into(), id.into()],
+        "UPDATE cluster SET active = ?, left_at = ? WHERE id = ? AND active + 0 = ?",
+        [LEFT.into(), now.into(), id.into(), ACTIVE.into()],
     )
 }
 

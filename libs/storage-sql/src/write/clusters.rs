@@ -135,23 +135,51 @@ pub(crate) async fn adopt(
     incarnation: &str,
     member: &str,
 ) -> Result<ClusterId, StoreError> {
-    let own = match present(session.connection, name, incarnation).await? {
-        Present::New(own) => own.0,
-        Present::Settled(own) => return Ok(own),
+    let connection = &mut *session.connection;
+    if let Adoptable::Nothing(own) = adoptable(connection, name, incarnation, member).await? {
+        return Ok(own);
+    }
+    // Who has the numbers of clusters is alone with showing one: by now whoever did so just before has done it.
+    take(connection, Numbered::Cluster, 0).await?;
+    let (own, former) = match adoptable(connection, name, incarnation, member).await? {
+        Adoptable::Nothing(own) => return Ok(own),
+        Adoptable::Former { own, former } => (own, former),
     };
-    let called = called(session.connection, name).await?;
+    show(session, former, own).await?;
+    let keep = stream::keep_all(former);
+    session.connection.execute(keep).await?;
+    expire(session, own, false).await?;
+    session.catalog.clusters.insert(own);
+    Ok(ClusterId(former))
+}
+
+/// What may come into the place of a cluster.
+enum Adoptable {
+    /// It stays.
+    Nothing(ClusterId),
+    /// One that left, and the one that is there now.
+    Former { own: i64, former: i64 },
+}
+
+async fn adoptable(
+    connection: &mut dyn Connection,
+    name: &ClusterName,
+    incarnation: &str,
+    member: &str,
+) -> Result<Adoptable, StoreError> {
+    let own = match present(connection, name, incarnation).await? {
+        Present::New(own) => own,
+        Present::Settled(own) => return Ok(Adoptable::Nothing(own)),
+    };
+    let called = called(connection, name).await?;
     // One that left before it had anything says nothing of those before it.
     for former in called.iter().rev().filter(|row| row.has_left) {
-        if is_of_member(session.connection, former.id, member).await? {
-            show(session, former.id, own).await?;
-            let keep = stream::keep_all(former.id);
-            session.connection.execute(keep).await?;
-            expire(session, own, false).await?;
-            session.catalog.clusters.insert(own);
-            return Ok(ClusterId(former.id));
+        if is_of_member(connection, former.id, member).await? {
+            let (own, former) = (own.0, former.id);
+            return Ok(Adoptable::Former { own, former });
         }
     }
-    Ok(ClusterId(own))
+    Ok(Adoptable::Nothing(own))
 }
 
 /// A cluster that has joined.
@@ -502,7 +530,9 @@ pub(crate) async fn active(
 /// Its streams stay open and keep their positions; nobody writes to them.
 pub(crate) async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError> {
     let leave = catalog::leave_cluster(cluster, session.now);
-    session.connection.execute(leave).await?;
+    if session.connection.execute(leave).await? == 0 {
+        return Err(collided("a cluster left while it was to leave"));
+    }
     session
         .connection
         .execute(stream::fence_all(cluster))

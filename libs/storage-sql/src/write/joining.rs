@@ -1,11 +1,12 @@
 //! Clusters that join: each is found, or made, or shown again. All that join in one transaction are looked at together, and those that are new are made together.
-//! One that comes back, and one that leaves because another of its name joins, takes two statements more: that is seldom.
+//! One that comes back, and one that leaves because another of its name joins, takes some statements more: that is seldom.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, StoreError};
 
+use crate::backend::error::collided;
 use crate::sql::catalog::{self, NewCluster, OwnedRow};
 use crate::sql::head::Numbered;
 use crate::write::clusters::{hide, of_names, see, show};
@@ -38,29 +39,44 @@ pub(crate) async fn join(
     session: &mut Session<'_>,
     joining: &[Joining<'_>],
 ) -> Result<Vec<ClusterId>, StoreError> {
-    let mut joined = join_again(session, joining).await?;
-    let unknown = without(joining, &joined);
-    if !unknown.is_empty() {
-        let count = i64::try_from(unknown.len()).expect("a transaction fits memory");
-        let ids = take(session.connection, Numbered::Cluster, count).await?;
-        // Who has the numbers is alone with making clusters, so whoever made some of these just before has done it by now.
-        joined.extend(join_again(session, &unknown).await?);
-        let new = without(&unknown, &joined);
-        let new = Vec::from_iter(ids.zip(new));
-        make(session, &new).await?;
-        joined.extend(new.iter().map(|(id, one)| (one.name, ClusterId(*id))));
+    let mut changes = look(session, joining).await?;
+    if !changes.shows_nothing(joining) {
+        changes = join_alone(session, joining, &changes).await?;
     }
+    for (owner, clusters) in changes.claim {
+        claim(session, owner, clusters).await?;
+    }
+    let joined = changes.joined;
     Ok(joining.iter().map(|one| joined[one.name]).collect())
 }
 
-/// Those that have not joined yet.
-fn without<'a>(
+/// The same where a cluster is made, or shown again. Who has the numbers of clusters is alone with that: whoever did so just before with some of these has done it by
+/// now, so what was found is looked for once more. Of two incarnations of a name that come back at once both would be shown.
+async fn join_alone<'a>(
+    session: &mut Session<'_>,
     joining: &[Joining<'a>],
-    joined: &HashMap<&ClusterName, ClusterId>,
-) -> Vec<Joining<'a>> {
-    let joining = joining.iter().copied();
-    let has_not = |one: &Joining<'a>| !joined.contains_key(one.name);
-    joining.filter(has_not).collect()
+    before: &Changes<'a>,
+) -> Result<Changes<'a>, StoreError> {
+    let count = before.without(joining).len();
+    let count = i64::try_from(count).expect("a transaction fits memory");
+    let ids = take(session.connection, Numbered::Cluster, count).await?;
+    let mut changes = look(session, joining).await?;
+    for former in std::mem::take(&mut changes.leave) {
+        hide(session, former).await?;
+    }
+    for cluster in std::mem::take(&mut changes.come_back) {
+        show(session, cluster, cluster).await?;
+    }
+    let new = Vec::from_iter(ids.zip(changes.without(joining)));
+    make(session, &new).await?;
+    let made = new.iter().map(|(id, one)| (one.name, ClusterId(*id)));
+    changes.joined.extend(made);
+    match changes.without(joining).is_empty() {
+        true => Ok(changes),
+        false => Err(collided(
+            "a cluster that had left was purged while it came back",
+        )),
+    }
 }
 
 async fn make(session: &mut Session<'_>, new: &[(i64, Joining<'_>)]) -> Result<(), StoreError> {
@@ -81,24 +97,14 @@ async fn make(session: &mut Session<'_>, new: &[(i64, Joining<'_>)]) -> Result<(
     Ok(())
 }
 
-/// Those of the clusters that there are, shown; others of their names leave.
-async fn join_again<'a>(
+/// What is to become of the clusters, by those of their names that there are.
+async fn look<'a>(
     session: &mut Session<'_>,
     joining: &[Joining<'a>],
-) -> Result<HashMap<&'a ClusterName, ClusterId>, StoreError> {
+) -> Result<Changes<'a>, StoreError> {
     let names = Vec::from_iter(joining.iter().map(|one| one.name.as_str()));
     let called = of_names(session.connection, &names).await?;
-    let changes = changes(joining, &called);
-    for former in changes.leave {
-        hide(session, former).await?;
-    }
-    for cluster in changes.come_back {
-        show(session, cluster, cluster).await?;
-    }
-    for (owner, clusters) in changes.claim {
-        claim(session, owner, clusters).await?;
-    }
-    Ok(changes.joined)
+    Ok(changes(joining, &called))
 }
 
 /// What becomes of clusters that are known. Each list is in the order of their numbers.
@@ -109,6 +115,21 @@ struct Changes<'a> {
     /// Under who looks after them from now on.
     claim: BTreeMap<&'a str, BTreeSet<i64>>,
     joined: HashMap<&'a ClusterName, ClusterId>,
+}
+
+impl<'a> Changes<'a> {
+    /// Those that are not there yet.
+    fn without(&self, joining: &[Joining<'a>]) -> Vec<Joining<'a>> {
+        let joining = joining.iter().copied();
+        let is_missing = |one: &Joining<'a>| !self.joined.contains_key(one.name);
+        joining.filter(is_missing).collect()
+    }
+
+    /// Whether all are there, and shown, and nothing else under their names is.
+    fn shows_nothing(&self, joining: &[Joining<'a>]) -> bool {
+        let is_shown = self.leave.is_empty() && self.come_back.is_empty();
+        is_shown && self.without(joining).is_empty()
+    }
 }
 
 /// Whether who looks after a cluster is written goes by a look that holds no row. Of two synchros that join one cluster at once one may find itself there and write
