@@ -35,13 +35,19 @@ async fn open(home: &Home, patience: Duration, watch_window: Duration) -> Arc<Sq
     .await
 }
 
+/// One, whatever time it took.
 async fn step(store: &SqlStore) -> Purged {
-    store.purge(10, Duration::ZERO).await.expect("a step")
+    let purged = store.purge(10, Duration::ZERO).await.expect("a step");
+    Purged {
+        took: Duration::ZERO,
+        ..purged
+    }
 }
 
 const NOTHING: Purged = Purged {
     objects: 0,
     finished: true,
+    took: Duration::ZERO,
 };
 
 /// Two pods that wait for their purge.

@@ -91,12 +91,14 @@ pub struct StoredVersion {
 }
 
 /// What a purge step did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purged {
     /// Rows removed.
     pub objects: u64,
     /// Nothing is left to purge now.
     pub finished: bool,
+    /// How long others could write nothing because of it: not how long it waited for its turn.
+    pub took: Duration,
 }
 
 /// What a synchro may do to a store. Every method is safe to repeat.

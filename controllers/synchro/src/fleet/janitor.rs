@@ -44,7 +44,7 @@ pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
     let period = PERIOD.min(grace.max(SHORTEST_PERIOD));
     let returned = Instant::now() + grace.min(RETURNING);
     let mut removed = 0;
-    let mut begun = Instant::now();
+    let mut worked = Duration::ZERO;
     loop {
         let may_return = Instant::now() < returned;
         let kept_for = if may_return { Duration::MAX } else { grace };
@@ -53,9 +53,10 @@ pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
                 backoff.reset();
                 removed += step.objects;
                 shared.metrics.purged.add(step.objects);
+                worked += step.took;
                 match step.finished {
                     true => None,
-                    false => Some(rest_after(begun.elapsed())),
+                    false => Some(rest_after(worked)),
                 }
             }
             Err(error) => {
@@ -79,11 +80,12 @@ pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
             () = shared.purge.notified(), if wait.is_none() => {}
             () = tokio::time::sleep_until(returned), if may_return && wait.is_none() => {}
         }
-        begun = Instant::now();
+        worked = Duration::ZERO;
     }
 }
 
-/// How long to rest after working for so long: not at all within a spell, as long again after it.
+/// How long to rest after steps that took so long: not at all within a spell, as long again after it. Where everybody writes each step waits for its turn, which is no
+/// work: who rested for that as well would fall behind what is written.
 fn rest_after(worked: Duration) -> Duration {
     if worked < SPELL {
         Duration::ZERO

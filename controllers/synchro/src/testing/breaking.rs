@@ -41,6 +41,8 @@ pub(crate) struct BreakingSink {
     purges: Mutex<Vec<Purge>>,
     /// What comes of purges: these in turn, and nothing more after them. Without any the store is asked.
     purged: Mutex<Option<VecDeque<Answer<Purged>>>>,
+    /// How long each waits for its turn.
+    purges_wait: Mutex<Duration>,
     adoptions: AtomicUsize,
     /// How often clusters were to leave.
     leaves: AtomicUsize,
@@ -62,6 +64,7 @@ impl BreakingSink {
             refusals: Mutex::default(),
             purges: Mutex::default(),
             purged: Mutex::default(),
+            purges_wait: Mutex::default(),
             adoptions: AtomicUsize::new(0),
             leaves: AtomicUsize::new(0),
             beats: AtomicUsize::new(0),
@@ -92,6 +95,11 @@ impl BreakingSink {
     pub(crate) fn purges_come_to(&self, answers: impl IntoIterator<Item = Answer<Purged>>) {
         let answers = Some(answers.into_iter().collect());
         *self.purged.lock().expect("no panic within") = answers;
+    }
+
+    /// Each purge waits so long for its turn from now on.
+    pub(crate) fn purges_wait_for(&self, turn: Duration) {
+        *self.purges_wait.lock().expect("no panic within") = turn;
     }
 
     /// How many adoptions were asked for.
@@ -170,8 +178,8 @@ impl BreakingSink {
     /// What comes of the next purge, if a test says so.
     fn next_purged(&self) -> Option<Answer<Purged>> {
         let nothing = Purged {
-            objects: 0,
             finished: true,
+            ..Purged::default()
         };
         let mut purged = self.purged.lock().expect("no panic within");
         let answers = purged.as_mut()?;
@@ -309,6 +317,10 @@ impl Sink for BreakingSink {
         };
         self.purges.lock().expect("no panic within").push(purge);
         self.pass("purge");
+        let turn = *self.purges_wait.lock().expect("no panic within");
+        if !turn.is_zero() {
+            tokio::time::sleep(turn).await;
+        }
         match self.next_purged() {
             Some(answer) => answer,
             None => self.store.purge(limit, grace).await,

@@ -51,6 +51,14 @@ impl Dialect {
         }
     }
 
+    /// Whether a value is read whole to tell how long it is. The others have its length beside it.
+    pub(crate) fn reads_to_measure(self) -> bool {
+        match self {
+            Self::Sqlite | Self::Postgres => false,
+            Self::MySql => true,
+        }
+    }
+
     /// What joins a table to one that is read first.
     pub(crate) fn then_join(self) -> &'static str {
         self.spelling().then_join

@@ -51,6 +51,15 @@ const HOLDS: Duration = Duration::from_secs(120);
 /// Between two lines that say the same.
 const SELDOM: Duration = Duration::from_secs(10 * 60);
 
+/// What came of the last steps that were for what is past.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PrunedLast {
+    /// How many they were.
+    pub(crate) steps: u32,
+    /// Whether they came to the end of that.
+    pub(crate) is_all: bool,
+}
+
 /// What this process knows of the past.
 #[derive(Debug)]
 pub(crate) struct PastKnown {
@@ -60,8 +69,8 @@ pub(crate) struct PastKnown {
     /// Who superseded most lately, of all, and of what is kept for histories.
     pub(crate) shares: Shares,
     pub(crate) history_shares: Shares,
-    /// If the last step of the periodic work was for what is past, whether it came to the end of that: the next one is for what has left.
-    pub(crate) pruned: Option<bool>,
+    /// If the last step of the periodic work was for what is past, what came of that: the next one may be for what has left.
+    pub(crate) pruned: Option<PrunedLast>,
     /// Which types are kept for longer.
     pub(crate) history: HistoryKnown,
 }

@@ -20,9 +20,9 @@ pub struct Portions {
     /// The most edits of the index in one step of a purge: an object is one for each of its terms, but where whole namespaces go a term that many have is
     /// one for all of them. Some 2,000 usual objects have so many terms.
     pub terms: usize,
-    /// Superseded versions whose bytes are asked for in one statement: MySQL reads a version whole to tell how long it is. Twice as many where they are short.
+    /// Superseded versions whose bytes MySQL is asked for in one statement: it reads a version whole to tell how long it is. Twice as many where they are short.
     pub look: u32,
-    /// After so many bytes of superseded versions a step of a purge counts no more, and removes no more: all of them are read by MySQL, each that goes is whole
+    /// After so many bytes of superseded versions a step of a purge removes no more, and MySQL, which reads all of them, counts no more: each that goes is whole
     /// in the log of some databases, and everybody's writes wait.
     pub bytes: u64,
     /// Versions that one transaction looks at, where those of a damaged log are removed. One at least.

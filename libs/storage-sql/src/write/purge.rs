@@ -20,12 +20,17 @@ use crate::sql::stream::Loss;
 use crate::sql::{catalog, gone, head, namespace, stream};
 use crate::write::clusters;
 use crate::write::lease::Held;
+use crate::write::past::PrunedLast;
 use crate::write::session::Session;
 use prune::Pruned;
 
-/// One step: some versions past the watch window, or, where there are none or the step before took some, some objects of closed streams, or of clusters
+/// Steps for what is past that follow each other where no stream is closed. Clusters that are kept no longer, and namespaces that are empty, are looked for after
+/// them: behind everybody who writes a step in which nothing is found waits for its turn as one that removes thousands of versions does.
+pub(crate) const IN_A_ROW: u32 = 32;
+
+/// One step: some versions past the watch window, or, where there are none, or it is time for what has left, some objects of closed streams, or of clusters
 /// that left, and some namespaces that are empty. Versions go with the head, which every writer waits for, so nothing else is done in that
-/// transaction. To a process that does not do the store's periodic work nothing is left to purge.
+/// transaction. To a process that does not do the store's periodic work nothing is left to purge. The caller says how long it took.
 pub(crate) async fn purge(
     session: &mut Session<'_>,
     limit: u32,
@@ -40,19 +45,18 @@ pub(crate) async fn purge(
     let Some(Held { clock, .. }) = held else {
         session.past.set(None, session.instant);
         return Ok(Purged {
-            objects: 0,
             finished: true,
+            ..Purged::default()
         });
     };
-    let is_past_gone = match session.past.pruned.take() {
-        Some(is_all) => is_all,
-        None => match prune::prune(session, clock, limit).await? {
+    let before = session.past.pruned.take();
+    let is_past_gone = match before {
+        Some(before) if is_time_for_what_left(session, before).await? => before.is_all,
+        _ => match prune::prune(session, clock, limit).await? {
             Pruned::Some { is_all } => {
-                session.past.pruned = Some(is_all);
-                return Ok(Purged {
-                    objects: 0,
-                    finished: false,
-                });
+                let steps = before.map_or(0, |before| before.steps) + 1;
+                session.past.pruned = Some(PrunedLast { steps, is_all });
+                return Ok(Purged::default());
             }
             Pruned::Nothing { is_all } => is_all,
         },
@@ -68,7 +72,19 @@ pub(crate) async fn purge(
     // Seldom is there one.
     let finished = finished && types::sweep(session).await?;
     forget(session.connection).await?;
-    Ok(Purged { objects, finished })
+    Ok(Purged {
+        objects,
+        finished,
+        ..Purged::default()
+    })
+}
+
+/// Whether what has left comes next, after these steps for what is past.
+async fn is_time_for_what_left(
+    session: &mut Session<'_>,
+    PrunedLast { steps, is_all }: PrunedLast,
+) -> Result<bool, StoreError> {
+    Ok(is_all || steps >= IN_A_ROW || !no_stream_left(session.connection).await?)
 }
 
 /// Changes of the catalogue for which it is remembered what was hidden by them: a reader that knows none of so many reads everything anew.

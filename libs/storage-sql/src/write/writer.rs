@@ -118,9 +118,11 @@ impl Writer {
             .into_iter()
             .map(|order| (order.work, order.reply))
             .unzip();
+        let begun = Instant::now();
         let mut results = self.results(&work).await;
         if let [Ok(Done::Purged(purged))] = &mut results[..] {
             purged.finished = purged.finished && !self.give_space_back().await;
+            purged.took = begun.elapsed();
         }
         for ((reply, result), work) in replies.into_iter().zip(results).zip(work) {
             let _ = reply.send(match (result, work) {

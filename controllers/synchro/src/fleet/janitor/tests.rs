@@ -38,7 +38,11 @@ async fn until_purged(stage: &Stage, times: usize) {
 }
 
 fn step(objects: u64, finished: bool) -> Purged {
-    Purged { objects, finished }
+    Purged {
+        objects,
+        finished,
+        took: SPELL / 4,
+    }
 }
 
 #[tokio::test]
@@ -77,6 +81,34 @@ async fn what_left_is_removed_step_by_step_whatever_the_store_says_in_between() 
         quiet >= PERIOD.mul_f64(0.79) && quiet <= PERIOD.mul_f64(1.21),
         "{quiet:?}"
     );
+    cancel.cancel();
+    janitor.await.expect("no panic");
+}
+
+/// Behind what others write each step waits for its turn longer than it takes.
+#[tokio::test]
+async fn a_step_that_waited_for_its_turn_is_followed_as_soon_as_one_that_did_not() {
+    let (stage, shared, cancel) = janitor(PERIOD).await;
+    let took = 2 * SPELL;
+    let steps = [1, 2, 3].map(|_| {
+        Ok(Purged {
+            took,
+            ..Purged::default()
+        })
+    });
+    stage.breaking.purges_come_to(steps);
+    let waits = 8 * SPELL;
+    stage.breaking.purges_wait_for(waits);
+    let janitor = tokio::spawn(run(Arc::clone(&shared), cancel.clone()));
+    until_purged(&stage, 4).await;
+    let purges = stage.breaking.purges();
+    for pair in purges.windows(2) {
+        let apart = pair[1].at - pair[0].at;
+        assert!(
+            apart >= waits + took && apart < waits + 2 * took,
+            "{apart:?}"
+        );
+    }
     cancel.cancel();
     janitor.await.expect("no panic");
 }

@@ -394,6 +394,7 @@ impl Sink for MemorySink {
             Purged {
                 objects: gone as u64,
                 finished: !closed || stored.rows.is_empty(),
+                took: Duration::ZERO,
             }
         }))
     }
@@ -498,8 +499,8 @@ impl Sink for Sinks {
 
     async fn purge(&self, _: u32, _: Duration) -> Result<Purged, StoreError> {
         Ok(Purged {
-            objects: 0,
             finished: true,
+            ..Purged::default()
         })
     }
 }

@@ -134,13 +134,16 @@ fn past(notes: &[Milestone], revision: i64) -> usize {
     notes.partition_point(|note| note.rev <= revision)
 }
 
-/// What revisions after one and up to another superseded, as far as a step goes, and how far that is.
+/// What revisions after one and up to another superseded, as far as a step goes, and how far that is. Where versions are read to be measured it ends after so many bytes.
 async fn measure(
     session: &mut Session<'_>,
     (after, until): (i64, i64),
     limit: u32,
 ) -> Result<(Vec<Superseding>, i64), StoreError> {
     let Portions { look, bytes, .. } = *session.portions;
+    if !session.dialect.reads_to_measure() {
+        return measure_at_once(session, (after, until), limit).await;
+    }
     let (mut look_now, mut met) = (look, 0_u64);
     let mut found: Vec<Superseding> = Vec::new();
     while found.len() < limit as usize && met < bytes {
@@ -161,6 +164,21 @@ async fn measure(
         };
     }
     let walked = found.last().map_or(after, |row| row.rev);
+    Ok((found, walked))
+}
+
+/// The same in one statement, where a version is not read to tell how long it is.
+async fn measure_at_once(
+    session: &mut Session<'_>,
+    (after, until): (i64, i64),
+    limit: u32,
+) -> Result<(Vec<Superseding>, i64), StoreError> {
+    let statement = milestone::measure((after, until), limit);
+    let found = rows(session.connection, statement, milestone::decode_superseding).await?;
+    let walked = match found.last() {
+        Some(last) if found.len() >= limit as usize => last.rev,
+        _ => until,
+    };
     Ok((found, walked))
 }
 

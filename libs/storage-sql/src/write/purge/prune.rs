@@ -33,7 +33,7 @@ pub(super) enum Pruned {
     },
 }
 
-/// Removes what the next `limit` revisions of the log superseded, and their tombstones. `clock` is that of the lease.
+/// Removes what the next `limit` revisions of the log superseded, and their tombstones; of more where many are to go. `clock` is that of the lease.
 pub(super) async fn prune(
     session: &mut Session<'_>,
     clock: i64,
@@ -44,7 +44,7 @@ pub(super) async fn prune(
         return Ok(Pruned::Some { is_all: false });
     }
     let histories = session.past.history.types();
-    let notes = notes::take(session, &head, clock, limit).await?;
+    let notes = notes::take(session, &head, clock, most(session, limit)).await?;
     let until = watched_until(session, &notes, (&head, clock)).await?;
     let watch = Walk::take(session, &notes, Kept::Watch, (head.pruned, until), limit).await?;
     let is_plain = histories.is_empty() && head.history == head.pruned;
@@ -157,6 +157,12 @@ async fn kept_until(
     Ok(old.max(too_much).min(pruned).max(head.history))
 }
 
+/// The most revisions that a step counts, and that one walks: as many as a transaction may write, or pruning would fall behind those who write all the time.
+fn most(session: &Session<'_>, limit: u32) -> u32 {
+    let changes = u32::try_from(session.portions.changes).unwrap_or(u32::MAX);
+    changes.max(limit)
+}
+
 /// A stretch of the log.
 struct Walk {
     log: Vec<LogRow>,
@@ -167,7 +173,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// The next revisions of a way, as many as a step takes.
+    /// The next revisions of a way: `limit` of them, or as many as one step may where not even those come to its end.
     async fn take(
         session: &mut Session<'_>,
         notes: &Notes,
@@ -183,6 +189,11 @@ impl Walk {
                 walked: from,
             });
         }
+        let most = most(session, limit);
+        let limit = match until - from > i64::from(most) {
+            true => most,
+            false => limit,
+        };
         let statement = object::log(from, step, limit);
         let log = rows(session.connection, statement, object::decode_log).await?;
         let walked = match log.last() {

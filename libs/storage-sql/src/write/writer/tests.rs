@@ -305,7 +305,9 @@ async fn statements(place: Place, clusters: usize) -> [usize; 6] {
     let (done, purged) = fleet
         .carry_out(vec![Work::Purge(500, Duration::ZERO)])
         .await;
-    let Done::Purged(Purged { objects, finished }) = done[0] else {
+    let Done::Purged(Purged {
+        objects, finished, ..
+    }) = done[0] else {
         panic!("{done:?}")
     };
     assert_eq!((objects, finished), (2 * clusters as u64, true));
