@@ -20,6 +20,7 @@
 //! that join or leave, or with streams that are opened or closed, which are locked behind its own rows, one that makes namespaces in other clusters than are held,
 //! and a change of the catalogue, which stamps rows behind the head.
 
+pub(crate) mod admit;
 mod beside;
 pub(crate) mod catalog_change;
 pub(crate) mod clusters;

@@ -500,7 +500,7 @@ async fn owned(
     Ok(known)
 }
 
-fn left(cluster: ClusterId) -> StoreError {
+pub(crate) fn left(cluster: ClusterId) -> StoreError {
     let what = format!("cluster {}", cluster.0);
     StoreError::Left { what }
 }
@@ -510,14 +510,23 @@ fn taken_over(cluster: ClusterId) -> StoreError {
     StoreError::TakenOver { what }
 }
 
+/// The owners of those of these that are there and have not left.
+pub(crate) async fn those_active(
+    connection: &mut dyn Connection,
+    clusters: impl Iterator<Item = ClusterId>,
+) -> Result<HashMap<i64, OwnerRow>, StoreError> {
+    let mut found = owned(connection, clusters, catalog::owners).await?;
+    found.retain(|_, row| row.active);
+    Ok(found)
+}
+
 /// The owners of these, all of which are there and have not left.
 pub(crate) async fn active(
     connection: &mut dyn Connection,
     clusters: impl Iterator<Item = ClusterId>,
 ) -> Result<HashMap<i64, OwnerRow>, StoreError> {
     let asked = Vec::from_iter(clusters);
-    let mut active = owned(connection, asked.iter().copied(), catalog::owners).await?;
-    active.retain(|_, row| row.active);
+    let active = those_active(connection, asked.iter().copied()).await?;
     let gone = asked
         .iter()
         .filter(|cluster| !active.contains_key(&cluster.0));

@@ -48,6 +48,11 @@ impl PreparedChange {
 const USUAL_EDITS: usize = 32;
 
 impl Prepared {
+    /// The cluster and the type.
+    pub(crate) fn stream(&self) -> (i64, i32) {
+        (self.cluster, self.resource)
+    }
+
     /// The edits of the index that it comes to at most, but for those of what it replaces: what is put is taken for new, though most that a watch tells is
     /// changed where nothing is indexed. Then some 2,000 objects share a transaction instead of 8,000, which costs nothing that could be measured.
     pub(crate) fn edits(&self) -> usize {

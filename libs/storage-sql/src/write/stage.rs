@@ -2,15 +2,14 @@
 //!
 //! All batches of a transaction are staged together, so that a hundred small ones take as many statements as one large one: each statement
 //! is for all of them. Their keys have nothing in common, because no two are of the same stream. Rows are locked in the order that
-//! [`crate::write`] tells: here all but clusters' health, and the head, objects and versions, which publishing comes to. A stream's epoch is the fence.
+//! [`crate::write`] tells: here all but clusters' health, and the head, objects and versions, which publishing comes to.
 
 use std::collections::{BTreeSet, HashMap};
 
-use armadex_storage::{ClusterId, Phase, StoreError, Written};
+use armadex_storage::{Phase, StoreError, Written};
 
-use crate::backend::error::too_much;
-use crate::backend::incarnation;
-use crate::backend::{Connection, rows};
+use crate::backend::error::{collided, too_much};
+use crate::backend::{incarnation, rows};
 use crate::form::dictionaries::Mark;
 use crate::form::namespace_id::cluster_of;
 use crate::form::term::{Label, TermSet};
@@ -19,7 +18,6 @@ use crate::sql::dictionary;
 use crate::sql::object::{self, OldRow};
 use crate::sql::stream::{self, Fence, Moved, StreamRow};
 use crate::write::beside::is_live;
-use crate::write::clusters;
 use crate::write::counters::{self, CounterDelta};
 use crate::write::diff::{Diff, Effect, diff};
 use crate::write::index::IndexChange;
@@ -39,17 +37,17 @@ pub(crate) struct Staged<'a> {
     pub(crate) written: Written,
 }
 
-/// Stages batches of different streams; on an error the transaction must be rolled back.
+/// Stages batches of different streams, which are these; on an error the transaction must be rolled back.
 pub(crate) async fn stage<'a>(
     session: &mut Session<'_>,
     batches: &[&'a Prepared],
+    streams: &[StreamRow],
 ) -> Result<Vec<Staged<'a>>, StoreError> {
     if batches.is_empty() {
         return Ok(vec![]);
     }
-    let streams = own_streams(session, batches).await?;
     check_dictionaries(session, batches).await?;
-    show_hidden(session, &streams, batches).await?;
+    show_hidden(session, streams, batches).await?;
     let (places, new) = places::resolve(session.connection, batches).await?;
     let old = old_rows(session, batches, &places).await?;
     let diffs = batches.iter().zip(&places).zip(old);
@@ -67,57 +65,11 @@ pub(crate) async fn stage<'a>(
     change
         .write(session.connection, session.dialect, capacity)
         .await?;
-    let moved = moved(batches, &streams, &staged, &deltas);
+    let moved = moved(batches, streams, &staged, &deltas);
     counters::write(session.connection, session.dialect, deltas, new).await?;
     move_streams(session, &moved).await?;
-    note_moved(session.left_off, &streams, &moved);
+    note_moved(session.left_off, streams, &moved);
     Ok(staged)
-}
-
-/// The streams of the batches, if all are open and still belong to the batches' epochs.
-///
-/// Nobody but this process writes to them, and where each one's last commit was answered what is read of them stays as it is. Of one whose last commit was not,
-/// that may still be under way: it is waited for, or all that is read from here on would be what was there before it.
-async fn own_streams(
-    session: &mut Session<'_>,
-    batches: &[&Prepared],
-) -> Result<Vec<StreamRow>, StoreError> {
-    let mut asked: Vec<(i64, i32, i64)> = batches
-        .iter()
-        .map(|batch| (batch.cluster, batch.resource, batch.epoch))
-        .collect();
-    // Whoever waits for one has those before it.
-    asked.sort_unstable();
-    let mut found = HashMap::with_capacity(asked.len());
-    for part in asked.chunks(session.dialect.most_values()) {
-        let keys = Vec::from_iter(
-            part.iter()
-                .map(|&(cluster, resource, _)| (cluster, resource)),
-        );
-        let are_known = part
-            .iter()
-            .all(|&(cluster, resource, epoch)| session.left_off.knows((cluster, resource), epoch));
-        let statement = match are_known {
-            true => stream::several(session.dialect, &keys),
-            false => stream::hold(session.dialect, &keys),
-        };
-        let streams = rows(session.connection, statement, stream::decode).await?;
-        found.extend(
-            streams
-                .into_iter()
-                .map(|row| ((row.cluster, row.resource), row)),
-        );
-    }
-    let mut own = Vec::with_capacity(batches.len());
-    for batch in batches {
-        let stream = found.remove(&stream_of(batch));
-        match stream.filter(|stream| stream.is_there() && stream.epoch == batch.epoch) {
-            Some(stream) if !session.left_off.agrees(&stream) => return Err(incarnation::rewound()),
-            Some(stream) => own.push(stream),
-            None => return Err(refused(session.connection, batch).await),
-        }
-    }
-    Ok(own)
 }
 
 /// Whether the database has what the batches are packed with. Where one is lost, or its number given again, by the next body nobody could tell what it is.
@@ -165,21 +117,6 @@ fn shows(stream: &StreamRow, batch: &Prepared) -> bool {
     stream.is_kept || stream.is_beside && is_listed
 }
 
-fn stream_of(batch: &Prepared) -> (i64, i32) {
-    (batch.cluster, batch.resource)
-}
-
-/// Why a batch is not of its stream's writer.
-async fn refused(connection: &mut dyn Connection, batch: &Prepared) -> StoreError {
-    let cluster = std::iter::once(ClusterId(batch.cluster));
-    match clusters::active(connection, cluster).await {
-        Err(error) => error,
-        Ok(_) => StoreError::Fenced {
-            what: format!("type {} in cluster {}", batch.resource, batch.cluster),
-        },
-    }
-}
-
 /// The stored rows of each batch's keys. Where a namespace has no objects of the type none is looked for.
 async fn old_rows(
     session: &mut Session<'_>,
@@ -198,7 +135,7 @@ async fn old_rows(
     let index: HashMap<(i64, i32), usize> = batches
         .iter()
         .enumerate()
-        .map(|(index, batch)| (stream_of(batch), index))
+        .map(|(index, batch)| (batch.stream(), index))
         .collect();
     let mut old = vec![Vec::new(); batches.len()];
     for part in keys.chunks(session.dialect.most_values()) {
@@ -404,7 +341,7 @@ fn moved(
             },
             position: position.or(stream.position.as_ref()).cloned(),
             rules: if settles { batch.rules.0 } else { stream.rules },
-            added: added.get(&stream_of(batch)).copied().unwrap_or(0),
+            added: added.get(&batch.stream()).copied().unwrap_or(0),
         })
     });
     moved.collect()
@@ -432,9 +369,8 @@ async fn move_streams(session: &mut Session<'_>, moved: &[Moved]) -> Result<(), 
     for piece in session.dialect.pieces(moved) {
         let statement = stream::advance(session.dialect, piece, session.now);
         if session.connection.execute(statement).await? != piece.len() as u64 {
-            return Err(StoreError::Fenced {
-                what: format!("one of {} streams", piece.len()),
-            });
+            // It is refused when it is looked at anew, and spoils no other.
+            return Err(collided("a stream was taken over while it was written to"));
         }
     }
     Ok(())

@@ -114,6 +114,8 @@ impl Work {
 #[derive(Debug)]
 pub(crate) enum Done {
     Written(Written),
+    /// The batch is not of its stream's writer, and nothing of it is written.
+    Refused(StoreError),
     /// The batch is more than one transaction may take, and is given back.
     TooMuch(Prepared),
     Joined(ClusterId),
@@ -126,4 +128,14 @@ pub(crate) enum Done {
     /// The number of the dictionary, if it was added.
     Learnt(Option<i64>),
     Nothing,
+}
+
+impl Done {
+    /// What whoever asked for it is told.
+    pub(crate) fn told(self) -> Result<Self, StoreError> {
+        match self {
+            Self::Refused(refused) => Err(refused),
+            done => Ok(done),
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use armadex_storage::{StoreError, Written};
+use armadex_storage::StoreError;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::error::{is_collision, is_duplicate, is_too_much, stays_duplicate, told};
@@ -16,6 +16,7 @@ use crate::backend::seen::Seen;
 use crate::backend::{Lane, SharedDatabase, Transaction, head_row, schema};
 use crate::sql::head::HeadRow;
 use crate::write::Portions;
+use crate::write::admit::{Admitted, admit};
 use crate::write::catalog_change::CatalogChange;
 use crate::write::clusters::Opened;
 use crate::write::diff::Effect;
@@ -153,7 +154,7 @@ impl Writer {
         let mut trouble = None;
         while let Some(part) = left.pop() {
             match self.attempt(part, &mut trouble).await {
-                Ok(done) => results.extend(done.into_iter().map(Ok)),
+                Ok(done) => results.extend(done.into_iter().map(Done::told)),
                 Err(err) if part.len() == 1 => results.push(Err(err)),
                 Err(err) if is_too_much(&err) => {
                     let (first, second) = part.split_at(part.len() / 2);
@@ -201,7 +202,7 @@ impl Writer {
         trouble: &mut Option<StoreError>,
     ) -> Result<Done, StoreError> {
         let done = self.attempt(std::slice::from_ref(one), trouble).await;
-        done.map(|mut done| done.pop().unwrap_or(Done::Nothing))
+        done?.pop().unwrap_or(Done::Nothing).told()
     }
 
     /// Does all of the work in one transaction, unless others of its group have met what all of them would. Where that may pass, each that is tried may wait for
@@ -450,13 +451,18 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
     let news = health::look(session.connection, &said).await?;
     let closing = Vec::from_iter(work.iter().filter_map(Work::closing));
     clusters::hold_owners(session.connection, &news.owners, &closing).await?;
-    let staged = stage(session, &batches).await?;
+    let Admitted {
+        batches,
+        streams,
+        refusals,
+    } = admit(session, &batches).await?;
+    let staged = stage(session, &batches, &streams).await?;
     if work.iter().any(|one| matches!(one, Work::Adopt(..))) {
         clusters::hold_up_openings(session).await?;
     }
     let opened = clusters::open(session, &openings).await?;
     health::record(session, &news).await?;
-    let written = staged.iter().map(|batch| batch.written);
+    let written = came_of(&staged, refusals);
     let done = do_others(session, work, written, opened.into_iter()).await?;
     publish(session, &staged).await?;
     let catalog = std::mem::take(&mut session.catalog);
@@ -470,11 +476,20 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
     Ok(done)
 }
 
+/// What came of each batch, of those that were staged and others.
+fn came_of(staged: &[Staged<'_>], refusals: Vec<Option<StoreError>>) -> impl Iterator<Item = Done> {
+    let mut written = staged.iter().map(|batch| batch.written);
+    refusals.into_iter().map(move |refusal| match refusal {
+        Some(refused) => Done::Refused(refused),
+        None => Done::Written(written.next().expect("one for each that was admitted")),
+    })
+}
+
 /// Does what was not done together, and says of all of the work what came of it.
 async fn do_others(
     session: &mut Session<'_>,
     work: &[Work],
-    mut written: impl Iterator<Item = Written>,
+    mut written: impl Iterator<Item = Done>,
     mut opened: impl Iterator<Item = Opened>,
 ) -> Result<Vec<Done>, StoreError> {
     let joining = work.iter().filter_map(Work::joining);
@@ -485,7 +500,7 @@ async fn do_others(
     let mut done = Vec::with_capacity(work.len());
     for (one, has_joined) in work.iter().zip(&together) {
         done.push(match one {
-            Work::Write(_) => Done::Written(written.next().expect("one for each batch")),
+            Work::Write(_) => written.next().expect("one for each batch"),
             Work::Open(_) => Done::Opened(opened.next().expect("one for each opening")),
             Work::Health(..) => Done::Nothing,
             Work::Join(..) if has_joined.is_some() => {

@@ -4,6 +4,7 @@
 mod behind;
 mod labels;
 mod purge;
+mod refused;
 mod room;
 mod together;
 
