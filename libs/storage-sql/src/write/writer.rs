@@ -1,7 +1,11 @@
 //! The writer: one task that owns all writing. Orders that wait together are carried out in one transaction.
 //!
-//! Grouping is what makes many small streams as fast as one big one: a commit and the head row are paid once. A group that is too much for a transaction is
-//! halved. Of one that is refused each order is tried alone, so that one that is refused spoils no other. Where the database is away nobody is tried any more.
+//! Grouping is what makes many small streams as fast as one big one: a commit and the head row are paid once. What becomes of a group that cannot be done as a whole
+//! is told in `division`.
+
+mod division;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -145,64 +149,6 @@ impl Writer {
                 false
             }
         }
-    }
-
-    /// All of it in one transaction if that may be, in halves where it is too much for one.
-    async fn results(&mut self, work: &[Work]) -> Vec<Result<Done, StoreError>> {
-        let mut results = Vec::with_capacity(work.len());
-        let mut left = vec![work];
-        let mut trouble = None;
-        while let Some(part) = left.pop() {
-            match self.attempt(part, &mut trouble).await {
-                Ok(done) => results.extend(done.into_iter().map(Done::told)),
-                Err(err) if part.len() == 1 => results.push(Err(err)),
-                Err(err) if is_too_much(&err) => {
-                    let (first, second) = part.split_at(part.len() / 2);
-                    left.extend([second, first]);
-                }
-                Err(err) if self.is_over || err.is_transient() => {
-                    results.extend(part.iter().map(|_| Err(told(&err))));
-                }
-                Err(_) => results.extend(self.one_by_one(part, &mut trouble).await),
-            }
-        }
-        results
-    }
-
-    /// Each of the work in a transaction of its own, unless those that are tried first show that it is not for what they are that they fail.
-    async fn one_by_one(
-        &mut self,
-        work: &[Work],
-        trouble: &mut Option<StoreError>,
-    ) -> Vec<Result<Done, StoreError>> {
-        let samples = samples(work);
-        let mut results: Vec<Option<Result<Done, StoreError>>> = Vec::new();
-        results.resize_with(work.len(), || None);
-        for &index in &samples {
-            results[index] = Some(self.alone(&work[index], trouble).await);
-        }
-        let given_up = fails_alike(&results.iter().flatten().collect::<Vec<_>>());
-        for (result, one) in results.iter_mut().zip(work) {
-            if result.is_none() {
-                *result = Some(match &given_up {
-                    Some(refused) => Err(told(refused)),
-                    None => self.alone(one, trouble).await,
-                });
-            }
-        }
-        let results = results.into_iter();
-        results
-            .map(|result| result.expect("tried or given up"))
-            .collect()
-    }
-
-    async fn alone(
-        &mut self,
-        one: &Work,
-        trouble: &mut Option<StoreError>,
-    ) -> Result<Done, StoreError> {
-        let done = self.attempt(std::slice::from_ref(one), trouble).await;
-        done?.pop().unwrap_or(Done::Nothing).told()
     }
 
     /// Does all of the work in one transaction, unless others of its group have met what all of them would. Where that may pass, each that is tried may wait for
@@ -640,34 +586,6 @@ async fn finish<T>(
     }
 }
 
-/// So many that are refused by the database in the same words, and others besides, say that it refuses all. Each costs a transaction and a line in the log.
-const ALIKE: usize = 4;
-
-/// Which are tried first: so many from the front, and as witnesses, for those may be of one cluster whose rows are damaged, the last and one of a cluster
-/// that they are not of.
-fn samples(work: &[Work]) -> Vec<usize> {
-    let front = work.len().min(ALIKE);
-    let known: Vec<Option<i64>> = work[..front].iter().map(Work::cluster).collect();
-    let is_other = |index: &usize| !known.contains(&work[*index].cluster());
-    let last = work.len().checked_sub(1).filter(|last| *last >= front);
-    let other = (front..work.len()).find(is_other);
-    let mut samples: Vec<usize> = (0..front).chain(other).chain(last).collect();
-    samples.dedup();
-    samples
-}
-
-/// How all of these were refused, if they are enough to say so of others.
-fn fails_alike(results: &[&Result<Done, StoreError>]) -> Option<StoreError> {
-    let refused = results.iter().map(|result| match result {
-        Err(err @ (StoreError::Broken { .. } | StoreError::Denied { .. })) => Some(err),
-        _ => None,
-    });
-    let refused = refused.collect::<Option<Vec<_>>>()?;
-    let words: Vec<String> = refused.iter().map(ToString::to_string).collect();
-    let are_alike = words.len() >= ALIKE && words.windows(2).all(|pair| pair[0] == pair[1]);
-    are_alike.then(|| told(refused[0]))
-}
-
 /// Seconds since 1970.
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now()
@@ -675,6 +593,3 @@ pub(crate) fn now() -> i64 {
         .unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
-
-#[cfg(test)]
-mod tests;

@@ -56,3 +56,18 @@ async fn many_that_are_refused_take_as_many_statements_as_one() {
     }
     assert_eq!(statements[0], statements[1]);
 }
+
+/// A stream whose rows are damaged comes again and again, with whoever writes at the time.
+#[tokio::test]
+async fn one_that_is_refused_takes_as_many_transactions_as_a_group_has_halves() {
+    for damaged in [1, 61, 64, 128] {
+        let refuses = format!(
+            "CREATE TRIGGER damage BEFORE INSERT ON health WHEN NEW.cluster = {damaged} \
+             BEGIN SELECT RAISE(FAIL, 'damaged'); END"
+        );
+        let (stored, transactions) = stored_of(128, 1, refuses.leak()).await;
+        let sound = Vec::from_iter((1..=128).map(|cluster| cluster != damaged));
+        assert_eq!(stored, sound);
+        assert!(transactions <= 16, "{damaged}: {transactions} transactions");
+    }
+}
