@@ -77,7 +77,7 @@ impl Default for Options {
             readers: 4,
             short_readers: 2,
             // What waits here is bounded by bytes before it is sent; this many orders are one good transaction.
-            queue: 128,
+            queue: 1024,
             busy_timeout: Duration::from_secs(5),
             watch_window: Duration::from_secs(60 * 60),
             // 1,200 changes a second of about a kilobyte each, for an hour.

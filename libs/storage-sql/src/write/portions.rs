@@ -5,7 +5,8 @@ use armadex_postings::MAX_IDS;
 /// How much is written at a time. As what is read ([`crate::Tuning`]) the figures are a trade of memory and time, never of right and wrong.
 #[derive(Clone, Debug)]
 pub struct Portions {
-    /// The most orders in one transaction. Alone they take 1 ms each, nearly all of it for the commit.
+    /// The most orders in one transaction. Alone they take 1 ms each, nearly all of it for the commit, and with a server some 20 round trips, however many they are: where
+    /// thousands of streams have a change each, how many go together says how old what is shown is.
     pub orders: usize,
     /// The most changed objects in one transaction: as much as one commit is worth.
     pub changes: usize,
@@ -32,7 +33,7 @@ pub struct Portions {
 impl Default for Portions {
     fn default() -> Self {
         Self {
-            orders: 128,
+            orders: 1024,
             changes: 8000,
             edits: 65_536,
             ids_in_block: MAX_IDS,

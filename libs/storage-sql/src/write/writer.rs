@@ -7,7 +7,7 @@ mod division;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -512,6 +512,8 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
 /// Orders of one transaction.
 struct Group {
     orders: Vec<Order>,
+    /// Of those that are batches.
+    streams: HashSet<(i64, i32)>,
     changes: usize,
     edits: usize,
 }
@@ -521,6 +523,7 @@ impl Group {
         Self {
             changes: changes(&order.work),
             edits: edits(&order.work),
+            streams: stream_of(&order.work).into_iter().collect(),
             orders: vec![order],
         }
     }
@@ -535,6 +538,7 @@ impl Group {
             }
             self.edits = edits;
             self.changes += changes(&order.work);
+            self.streams.extend(stream_of(&order.work));
             self.orders.push(order);
         }
         None
@@ -550,18 +554,12 @@ impl Group {
         if is_alone(work) || is_alone(&self.orders[0].work) {
             return false;
         }
-        let Some(stream) = stream_of(work) else {
-            return true;
-        };
-        !self
-            .orders
-            .iter()
-            .any(|order| stream_of(&order.work) == Some(stream))
+        stream_of(work).is_none_or(|stream| !self.streams.contains(&stream))
     }
 }
 
 fn stream_of(work: &Work) -> Option<(i64, i32)> {
-    work.batch().map(|batch| (batch.cluster, batch.resource))
+    work.batch().map(Prepared::stream)
 }
 
 fn changes(work: &Work) -> usize {

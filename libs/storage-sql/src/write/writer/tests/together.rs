@@ -2,6 +2,7 @@
 
 use armadex_databases::Engine;
 use armadex_storage::TypeId;
+use tokio::sync::oneshot;
 
 use super::*;
 use crate::backend::rows;
@@ -9,6 +10,7 @@ use crate::backend::several::place::wait_until_a_row_is_waited_for;
 use crate::sql::catalog::{self, HealthRow, NewCluster, OwnedRow};
 use crate::sql::head::Numbered;
 use crate::write::numbers::take;
+use crate::write::queue::queue;
 
 /// Rows that every dialect takes in one statement.
 const MANY: usize = 32;
@@ -361,4 +363,32 @@ async fn of_clusters_that_join_together_one_that_another_makes_meanwhile_is_made
         ];
         assert_eq!(clusters(&fleet.database, &["a", "b", "c"]).await, expected);
     }
+}
+
+/// Each of them waits as long as all do, and the round trips of a transaction are what takes long with a server.
+#[tokio::test]
+async fn what_a_thousand_streams_have_at_once_is_one_transaction_of_few_statements() {
+    let mut fleet = Fleet::of(1000).await;
+    fleet.open().await;
+    let change = objects("1", "web").split_off(3);
+    let statements = fleet.write("1", &change).await;
+    assert!(statements < 100, "{statements} statements");
+    let change = objects("2", "web").split_off(3);
+    let work = batches(&fleet.clusters, &fleet.streams, "2", &change);
+    let (orders, waiting) = queue(Options::default().queue);
+    let mut replies = vec![];
+    for work in work {
+        let (reply, replied) = oneshot::channel();
+        assert!(orders.give(Order { work, reply }).await);
+        replies.push(replied);
+    }
+    drop(orders);
+    let database = Contended::new(fleet.database, 0);
+    let writer = writer_on(&database, fleet.committed);
+    writer.run(waiting, CancellationToken::new()).await;
+    for replied in replies {
+        let done = replied.await.expect("an answer");
+        assert!(matches!(done, Ok(Done::Written(_))), "{done:?}");
+    }
+    assert_eq!(database.begun.load(SeqCst), 1);
 }
