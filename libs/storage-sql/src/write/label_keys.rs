@@ -7,6 +7,7 @@
 //! Which keys these are is part of the catalogue and never taken back, so a reader knows it before it can meet an object that is not
 //! posted; rows that were posted before stay so until they change.
 
+mod begun;
 mod sample;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,6 +17,7 @@ use armadex_storage::StoreError;
 use crate::backend::{Connection, rows};
 use crate::form::term::Label;
 use crate::sql::{post, unposted};
+use begun::Begun;
 use sample::Sample;
 
 /// A type and the term of a label key.
@@ -30,7 +32,7 @@ const NOT_YET: i64 = i64::MAX;
 /// Samples that are kept at a time, 1.5 KiB each. Beyond that the half that met the fewest objects begins anew.
 const MOST_SAMPLES: usize = 2048;
 /// Blocks of a key whose objects are added up, 16 million in full ones: some megabytes are read for that, in a moment. A key of more of them stays posted.
-const MOST_BLOCKS: i64 = 65_536;
+const MOST_BLOCKS: usize = 65_536;
 /// Keys of one type that may go unposted; a search without an index on them would be all that is left.
 const MOST_UNPOSTED: usize = 64;
 
@@ -41,6 +43,7 @@ pub(crate) struct LabelKeys {
     /// What the catalogue had at this count is known.
     as_of: i64,
     samples: HashMap<TypeKey, Sample>,
+    begun: Begun,
     /// Learnt, but in no catalogue yet.
     due: BTreeSet<TypeKey>,
     /// Objects that have to be met.
@@ -54,6 +57,7 @@ impl LabelKeys {
             unposted: HashMap::new(),
             as_of: 0,
             samples: HashMap::new(),
+            begun: Begun::default(),
             due: BTreeSet::new(),
             enough: enough.into(),
         }
@@ -70,8 +74,8 @@ impl LabelKeys {
         std::mem::take(&mut self.due)
     }
 
-    /// Decides for what was due, where as many objects were met as are stored: what comes and goes quickly says nothing of what stays. From now on it is not
-    /// posted, so it has to be in the catalogue with what is written next, or be taken back.
+    /// Decides for what was due, where as many objects were met as are stored of the streams that were met from their first object on: what comes and goes quickly says
+    /// nothing of what stays. From now on it is not posted, so it has to be in the catalogue with what is written next, or be taken back.
     pub(crate) async fn decide(
         &mut self,
         connection: &mut dyn Connection,
@@ -80,7 +84,10 @@ impl LabelKeys {
         let mut stored = Vec::with_capacity(due.len());
         for &key in due {
             let carriers = match self.samples.get(&key) {
-                Some(sample) => carriers(connection, key, sample.objects()).await?,
+                Some(sample) => {
+                    let streams = self.begun.ranges(key.0);
+                    carriers(connection, key, &streams, sample.objects()).await?
+                }
                 // It was decided before, and taken back.
                 None => 0,
             };
@@ -144,9 +151,16 @@ impl LabelKeys {
         Ok(is_news)
     }
 
+    /// A stream has no object yet: from now on its labels are counted.
+    pub(crate) fn begins(&mut self, resource: i32, cluster: i64) {
+        if self.enough > 0 {
+            self.begun.begins(resource, cluster);
+        }
+    }
+
     /// Notes the labels of an object that was added.
     pub(crate) fn note(&mut self, resource: i32, cluster: i64, labels: &[Label]) {
-        if self.enough == 0 {
+        if !self.begun.has(resource, cluster) {
             return;
         }
         for label in labels {
@@ -166,6 +180,9 @@ impl LabelKeys {
 
     /// Takes an object out again that is indexed by these terms: nobody who makes objects and deletes them decides for what stays.
     pub(crate) fn forget(&mut self, resource: i32, cluster: i64, posted: &[i64]) {
+        if !self.begun.has(resource, cluster) {
+            return;
+        }
         for &term in posted {
             if let Some(sample) = self.samples.get_mut(&(resource, term)) {
                 sample.gives_back(cluster, posted);
@@ -187,19 +204,28 @@ impl LabelKeys {
     }
 }
 
-/// How many objects carry a key, where that is no more than were met. No more is read than it takes to know that: there is an object in each block.
+/// How many objects within these ranges of namespace ids carry a key, where that is no more than were met. No more is read than it takes to know that: there is an object in
+/// each block.
 async fn carriers(
     connection: &mut dyn Connection,
     (resource, key): TypeKey,
+    ranges: &[(i64, i64)],
     met: u64,
 ) -> Result<u64, StoreError> {
-    let enough =
-        i64::try_from(met).map_or(MOST_BLOCKS, |met| MOST_BLOCKS.min(met.saturating_add(1)));
-    let sizes = post::sizes(connection.dialect(), &[key], resource, enough);
-    let sizes = rows(connection, sizes, |row| row.int(1)).await?;
-    let is_all = i64::try_from(sizes.len()).is_ok_and(|blocks| blocks < enough);
-    let carriers = sizes.iter().map(|objects| objects.unsigned_abs()).sum();
-    Ok(if is_all { carriers } else { u64::MAX })
+    let enough = usize::try_from(met).map_or(MOST_BLOCKS, |met| MOST_BLOCKS.min(met + 1));
+    let (mut blocks, mut carriers) = (0, 0_u64);
+    let dialect = connection.dialect();
+    for part in dialect.ranges(ranges, 1) {
+        let left = i64::try_from(enough - blocks).unwrap_or(i64::MAX);
+        let sizes = post::sizes_in(dialect, &[key], resource, part, left);
+        let sizes = rows(connection, sizes, |row| row.int(1)).await?;
+        blocks += sizes.len();
+        if blocks >= enough {
+            return Ok(u64::MAX);
+        }
+        carriers += sizes.iter().map(|n| n.unsigned_abs()).sum::<u64>();
+    }
+    Ok(carriers)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use crate::backend::incarnation::{self, Committed};
 use crate::backend::seen::Seen;
 use crate::backend::{Lane, SharedDatabase, Transaction, head_row, schema};
 use crate::sql::head::HeadRow;
+use crate::sql::stream::StreamRow;
 use crate::write::Portions;
 use crate::write::admit::{Admitted, admit};
 use crate::write::catalog_change::CatalogChange;
@@ -416,8 +417,8 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
         session.labels.settle(head.revision);
         session.committed.catalog = head.catalog;
     }
-    for (staged, batch) in staged.iter().zip(&batches) {
-        note_labels(session.labels, staged, batch);
+    for ((staged, batch), stream) in staged.iter().zip(&batches).zip(&streams) {
+        note_labels(session.labels, staged, batch, stream);
     }
     Ok(done)
 }
@@ -469,7 +470,10 @@ fn joining_together(work: &[Work]) -> Vec<Option<Joining<'_>>> {
 }
 
 /// Shows the labels of what is new to those who count them.
-fn note_labels(labels: &mut LabelKeys, staged: &Staged<'_>, batch: &Prepared) {
+fn note_labels(labels: &mut LabelKeys, staged: &Staged<'_>, batch: &Prepared, before: &StreamRow) {
+    if before.objects == 0 {
+        labels.begins(batch.resource, batch.cluster);
+    }
     for effect in &staged.effects {
         if let Effect::Add { new, .. } = effect {
             labels.note(batch.resource, batch.cluster, &new.labels);

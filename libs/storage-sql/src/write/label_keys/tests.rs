@@ -30,6 +30,7 @@ fn note(
             key: KEY,
             value: value(named(object)),
         };
+        keys.begins(PODS, cluster(object));
         keys.note(PODS, cluster(object), &[label]);
     }
 }
@@ -148,6 +149,24 @@ fn what_is_stored_has_to_have_been_met() {
     assert!(keys.samples.is_empty());
 }
 
+/// Who begins in the middle does not know what the others are.
+#[test]
+fn what_a_stream_has_that_others_began_is_not_counted() {
+    let mut keys = keys();
+    keys.begins(PODS, 1);
+    keys.begins(4, 2);
+    for object in 0..10 {
+        let label = Label {
+            key: KEY,
+            value: value(object),
+        };
+        keys.note(PODS, two_clusters(object), &[label]);
+    }
+    assert_eq!(keys.samples[&(PODS, KEY)].objects(), 5);
+    keys.forget(PODS, 2, &[KEY]);
+    assert_eq!(keys.samples[&(PODS, KEY)].objects(), 5);
+}
+
 /// Somebody makes and deletes objects with a name of their own for a label that others use as it is meant.
 #[test]
 fn what_is_deleted_decides_nothing() {
@@ -183,6 +202,7 @@ fn what_was_not_stored_is_due_again() {
 #[test]
 fn many_keys_take_no_more_memory_and_the_common_ones_stay() {
     let mut keys = keys();
+    keys.begins(PODS, 1);
     let label = |key| [Label { key, value: 1 }];
     for _ in 0..3 {
         keys.note(PODS, 1, &label(KEY));
@@ -204,6 +224,9 @@ fn nothing_is_learnt_where_that_is_switched_off() {
 #[test]
 fn few_keys_of_a_type_go_unposted_even_if_they_are_learnt_at_once() {
     let mut keys = LabelKeys::new(2);
+    for cluster in 1..=4 {
+        keys.begins(PODS, cluster);
+    }
     let labels = |value| Vec::from_iter((0..200).map(|key| Label { key, value }));
     keys.note(PODS, 1, &labels(1));
     keys.note(PODS, 2, &labels(2));

@@ -63,7 +63,7 @@ impl Connection for UnsummedTransaction {
     }
 
     async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
-        if ["post.sum", "post.sizes"].contains(&statement.name) {
+        if ["post.sum", "post.sizes_in"].contains(&statement.name) {
             self.asked.fetch_add(1, SeqCst);
             let left = self.failures.load(SeqCst);
             if left > 0 {
@@ -117,4 +117,44 @@ async fn what_waits_is_written_although_deciding_on_a_label_key_fails() {
     }
     let resource = fleet.streams[0].resource.0;
     assert_eq!(writer.labels.unposted(resource).len(), 1);
+}
+
+/// Writes an object with a value of its own for a label to each of these streams.
+async fn write_own_value(writer: &mut Writer, round: usize, streams: &[(ClusterId, Stream)]) {
+    let work = streams.iter().map(|(cluster, stream)| {
+        let name = format!("p-{}-{round}", cluster.0);
+        let pod = object("ns", &name).label("id", &name).build();
+        let batch = room::batch_of(*cluster, stream, vec![Change::Put(pod)]);
+        Work::Write(prepared(batch))
+    });
+    let done = writer.results(&Vec::from_iter(work)).await;
+    assert!(done.iter().all(Result::is_ok), "{done:?}");
+}
+
+/// Neither has met more than a part of what is stored.
+#[tokio::test]
+async fn a_key_is_learnt_though_others_fill_the_store_as_well_and_one_began_before() {
+    for place in Place::of_each_kind() {
+        let mut fleet = Fleet::in_place(place, 5).await;
+        fleet.open().await;
+        let streams = fleet.clusters.iter().copied();
+        let streams = Vec::from_iter(streams.zip(fleet.streams.iter().cloned()));
+        let database = Contended::new(Arc::clone(&fleet.database), 0);
+        let [mut one, mut other, mut before] = [0; 3].map(|_| {
+            let mut writer = writer_on(&database, fleet.committed.clone());
+            writer.labels = LabelKeys::new(16);
+            writer
+        });
+        for round in 100..105 {
+            write_own_value(&mut before, round, &streams[..1]).await;
+        }
+        let resource = streams[0].1.resource.0;
+        for round in 0..9 {
+            assert!(one.labels.unposted(resource).is_empty(), "round {round}");
+            write_own_value(&mut one, round, &streams[..3]).await;
+            write_own_value(&mut other, round, &streams[3..]).await;
+        }
+        // Sixteen objects of two streams are enough.
+        assert_eq!(one.labels.unposted(resource).len(), 1);
+    }
 }
