@@ -71,6 +71,9 @@ pub(crate) struct PastKnown {
     pub(crate) history_shares: Shares,
     /// If the last step of the periodic work was for what is past, what came of that: the next one may be for what has left.
     pub(crate) pruned: Option<PrunedLast>,
+    /// Up to where the log was pruned, and histories were, when every empty namespace that is named nowhere any more was found to be gone; or where it is since, as long as
+    /// neither has come to the next note. With a history those that are named would be looked at again by each step.
+    pub(crate) swept: Option<(i64, i64)>,
     /// Which types are kept for longer.
     pub(crate) history: HistoryKnown,
 }
@@ -84,6 +87,7 @@ impl PastKnown {
             shares: Shares::default(),
             history_shares: Shares::default(),
             pruned: None,
+            swept: None,
             history: HistoryKnown::new(history),
         }
     }
@@ -99,8 +103,18 @@ impl PastKnown {
 
     /// Others may have done the work since.
     pub(crate) fn forget(&mut self) {
-        self.pruned = None;
+        self.undo();
         self.history.forget();
+    }
+
+    /// What the last step said of it may not have come to be.
+    pub(crate) fn undo(&mut self) {
+        (self.pruned, self.swept) = (None, None);
+    }
+
+    /// The log was pruned so far, and histories were; past a note or not.
+    pub(crate) fn prunes(&mut self, until: (i64, i64), is_past_note: bool) {
+        self.swept = self.swept.filter(|_| !is_past_note).map(|_| until);
     }
 }
 

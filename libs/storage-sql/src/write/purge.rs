@@ -67,7 +67,7 @@ pub(crate) async fn purge(
         // One look at all that are kept for so many of them, not for each step that removes some of their rows.
         clusters::expire_left(session, clock, grace, session.portions.removed).await?;
     }
-    let swept = sweep_namespaces(session.connection, limit).await?;
+    let swept = sweep_namespaces(session.connection, &mut session.past.swept, limit).await?;
     let finished = is_past_gone && swept && nothing_left(session.connection).await?;
     // Seldom is there one.
     let finished = finished && types::sweep(session).await?;
@@ -170,9 +170,10 @@ async fn purge_clusters(session: &mut Session<'_>, limit: u32) -> Result<(), Sto
     Ok(())
 }
 
-/// Removes namespaces in which no type has objects any more, once no version that is kept names them; whether none is left for now.
+/// Removes namespaces in which no type has objects any more, once no version that is kept names them; whether none is left for now. `swept` is when that was so last.
 pub(crate) async fn sweep_namespaces(
     connection: &mut dyn Connection,
+    swept: &mut Option<(i64, i64)>,
     limit: u32,
 ) -> Result<bool, StoreError> {
     let head = head_row::read(connection).await?;
@@ -188,6 +189,12 @@ pub(crate) async fn sweep_namespaces(
         }
     }
     let before = (head.pruned.max(1), head.history);
+    let is_all_noted = noted < u64::from(limit);
+    // Nothing that has just been noted is up to there, unless that is the end of the log.
+    let goes_at_once = noted > 0 && before.0 >= revision;
+    if *swept == Some((head.pruned, head.history)) && !goes_at_once {
+        return Ok(is_all_noted);
+    }
     let statement = namespace::empty_since(before, limit);
     let ids = rows(connection, statement, |r| r.int(0)).await?;
     let dialect = connection.dialect();
@@ -197,7 +204,9 @@ pub(crate) async fn sweep_namespaces(
             return Err(collided("a namespace was written to while it was purged"));
         }
     }
-    Ok(noted < u64::from(limit) && ids.len() < limit as usize)
+    let is_all_gone = ids.len() < limit as usize;
+    *swept = is_all_gone.then_some((head.pruned, head.history));
+    Ok(is_all_noted && is_all_gone)
 }
 
 #[cfg(test)]

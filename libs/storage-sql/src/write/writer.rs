@@ -287,8 +287,7 @@ impl Writer {
                 true => self.lease.undo(),
                 false => self.lease.forget(),
             }
-            // What it said of the past may not have come to be.
-            self.past.pruned = None;
+            self.past.undo();
         }
     }
 

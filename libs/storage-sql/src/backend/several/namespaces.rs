@@ -54,7 +54,7 @@ async fn a_namespace_that_is_emptied_meanwhile_is_noted_no_earlier_than_the_log_
             other: Arc::clone(&other),
             pods,
         };
-        let swept = sweep_namespaces(&mut overtaken, 10).await;
+        let swept = sweep_namespaces(&mut overtaken, &mut None, 10).await;
         assert!(swept.expect("swept"));
         purge.commit().await.expect("committed");
         // One revision made the object, another its tombstone.
@@ -77,7 +77,7 @@ async fn a_namespace_that_is_filled_again_while_the_empty_ones_are_noted_is_not_
         fills.execute(occupy).await.expect("filled");
         let sweeping = tokio::spawn(async move {
             let mut purge = one.database.write().await.expect("a transaction");
-            let swept = sweep_namespaces(&mut *purge, 10).await;
+            let swept = sweep_namespaces(&mut *purge, &mut None, 10).await;
             purge.commit().await.expect("committed");
             (one, swept)
         });

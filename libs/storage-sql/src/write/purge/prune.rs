@@ -86,6 +86,9 @@ pub(super) async fn prune(
     if connection.execute(pruned).await? == 0 {
         return Err(collided("the log was begun anew while it was pruned"));
     }
+    let mut walks = std::iter::once(&watch).chain(&history);
+    let is_past_note = walks.any(|walk| walk.is_past_note);
+    session.past.prunes((watch.walked, walked), is_past_note);
     Ok(Pruned::Some { is_all })
 }
 
@@ -170,6 +173,8 @@ struct Walk {
     from: i64,
     /// Up to where.
     walked: i64,
+    /// Whether that is where a note is.
+    is_past_note: bool,
 }
 
 impl Walk {
@@ -187,6 +192,7 @@ impl Walk {
                 log: vec![],
                 from,
                 walked: from,
+                is_past_note: false,
             });
         }
         let most = most(session, limit);
@@ -200,7 +206,12 @@ impl Walk {
             Some(last) if log.len() == limit as usize => last.rev,
             _ => step,
         };
-        Ok(Self { log, from, walked })
+        Ok(Self {
+            log,
+            from,
+            walked,
+            is_past_note: walked == step,
+        })
     }
 
     /// Whether what is left of the log is as it was read.
@@ -319,6 +330,7 @@ mod tests {
                 log,
                 from: 0,
                 walked: 2,
+                is_past_note: true,
             }
         };
         let now = head_row::read(&mut *step).await.expect("a head");

@@ -199,7 +199,7 @@ async fn a_namespace_that_was_emptied_while_it_was_looked_for_is_noted_at_the_la
         after: "ns.note_empty",
         does: head::advance(5),
     };
-    let swept = sweep_namespaces(&mut connection, 10).await;
+    let swept = sweep_namespaces(&mut connection, &mut None, 10).await;
     assert!(swept.expect("swept"), "nothing is left to note");
     let noted = Statement::fixed("test.noted", "SELECT emptied FROM ns", []);
     let noted = row(&mut *transaction, noted, |row| row.int(0)).await;
@@ -231,7 +231,7 @@ async fn a_namespace_that_came_to_be_named_while_it_was_looked_for_stays() {
             after: "ns.empty_since",
             does: Statement::fixed("test.meanwhile", meanwhile, []),
         };
-        let swept = sweep_namespaces(&mut connection, 10).await;
+        let swept = sweep_namespaces(&mut connection, &mut None, 10).await;
         assert_eq!(swept.is_ok(), goes, "{meanwhile}");
         let there = Statement::fixed("test.there", "SELECT COUNT(*) FROM ns", []);
         let there = row(&mut *transaction, there, |row| row.int(0)).await;

@@ -48,6 +48,8 @@ fn pods() -> ResourceType {
 struct Counted<'a> {
     connection: &'a mut dyn Connection,
     statements: usize,
+    /// What those were called that found rows.
+    asked: Vec<&'static str>,
     /// That were read or written.
     blocks: u64,
     /// In the order in which they were first.
@@ -98,6 +100,7 @@ impl Connection for Counted<'_> {
 
     async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
         self.statements += 1;
+        self.asked.push(statement.name);
         if let Some(table) = statement.name.strip_suffix(".hold") {
             self.note(table);
         }
@@ -124,6 +127,8 @@ struct Fleet {
     lease: Lease,
     left_off: LeftOff,
     portions: Portions,
+    /// What all statements that found rows were called.
+    asked: Vec<&'static str>,
     /// Blocks of the index that all transactions read or wrote.
     blocks: u64,
     /// The tables of which the last transaction wrote or held rows.
@@ -154,6 +159,7 @@ impl Fleet {
             lease: Lease::new(Duration::ZERO),
             left_off: LeftOff::default(),
             portions: Portions::default(),
+            asked: vec![],
             blocks: 0,
             tables: vec![],
             place,
@@ -182,6 +188,7 @@ impl Fleet {
         let mut counted = Counted {
             connection: &mut *transaction,
             statements: 0,
+            asked: vec![],
             blocks: 0,
             tables: vec![],
         };
@@ -204,6 +211,7 @@ impl Fleet {
         let done = do_all(&mut session, work).await;
         self.committed = session.committed;
         let statements = counted.statements;
+        self.asked.append(&mut counted.asked);
         self.blocks += counted.blocks;
         self.tables = counted.tables;
         let done = finish(transaction, done).await;

@@ -261,3 +261,57 @@ async fn a_step_for_what_is_past_takes_few_statements() {
         assert!(taken.iter().all(|taken| *taken <= most), "{taken:?}");
     }
 }
+
+/// A history has names of each, and none can go before a part of the history does.
+#[tokio::test]
+async fn empty_namespaces_that_a_history_names_are_not_looked_at_by_each_step() {
+    let mut fleet = Fleet::of(2).await;
+    fleet.past.history = HistoryKnown::new(Some(History {
+        of: vec![(String::new(), "pods".to_owned())],
+        window: Duration::from_secs(3600),
+        bytes: 0,
+    }));
+    fleet.watch_window = Duration::from_secs(3600);
+    fleet.open().await;
+    purge_steps(&mut fleet, 4).await;
+    let names = Vec::from_iter((0..40).map(|number| format!("ns-{number}")));
+    let pods = names.iter().map(|name| object(name, "p").version("1"));
+    let pods = Vec::from_iter(pods.map(|pod| Change::Put(pod.build())));
+    fleet.write("1", &pods).await;
+    let gone = names
+        .iter()
+        .map(|name| Change::Delete(ObjectKey::new(name, "p")));
+    let one = batches(&fleet.clusters, &fleet.streams, "2", &Vec::from_iter(gone)).remove(0);
+    fleet.carry_out(vec![one]).await;
+    fleet.watch_window = Duration::ZERO;
+    purge_steps(&mut fleet, 4).await;
+    assert_eq!(
+        number(&fleet, "SELECT COUNT(*) FROM ns WHERE types = 0").await,
+        40
+    );
+    let close = Work::Close(
+        fleet.clusters[1],
+        Some(String::new()),
+        fleet.streams[1].resource,
+    );
+    fleet.carry_out(vec![close]).await;
+    fleet.asked.clear();
+    purge_steps(&mut fleet, 20).await;
+    let looks = fleet.asked.iter().filter(|name| **name == "ns.empty_since");
+    assert!(looks.count() < 4, "{:?}", fleet.asked);
+    assert_eq!(number(&fleet, "SELECT COUNT(*) FROM obj").await, 0);
+    // They go with it.
+    fleet.past.history = HistoryKnown::new(Some(History {
+        of: vec![],
+        ..History::default()
+    }));
+    purge_steps(&mut fleet, 60).await;
+    assert_eq!(number(&fleet, "SELECT COUNT(*) FROM ns").await, 0);
+}
+
+async fn purge_steps(fleet: &mut Fleet, steps: usize) {
+    for _ in 0..steps {
+        let purge = vec![Work::Purge(5, Duration::ZERO)];
+        fleet.carry_out(purge).await;
+    }
+}
