@@ -1044,6 +1044,50 @@ async fn a_page_that_begins_among_many_of_one_name_in_the_last_of_several_types_
     assert!(pages <= 65, "{pages} pages");
 }
 
+/// To know where a type has what matches takes some blocks of each clause, and a collection has any number of types.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_many_types_match_is_looked_at_within_the_budget_of_a_page() {
+    let tuning = Tuning {
+        probe: 16,
+        work: 200,
+        sorted: 50,
+        refetched: 50,
+        most_sorted: 200,
+        ..Tuning::default()
+    };
+    let fixture = tuned(tuning).await;
+    let kinds = Vec::from_iter((0..20).map(|number| {
+        let plural = format!("kinds{number}");
+        resource("example.com", &plural, &format!("Kind{number}"), true)
+    }));
+    let common = ["app", "tier", "zone"];
+    for (number, kind) in kinds.iter().enumerate() {
+        let objects = fixture.writer("m", kind).await;
+        let labelled = |n: usize| {
+            let unlabelled = object(&format!("ns-{n:02}"), &format!("o-{n:02}-{number}"));
+            let labels = common.into_iter();
+            labels.fold(unlabelled, |object, key| object.label(key, "x"))
+        };
+        fixture.put(&objects, (0..18).map(labelled)).await;
+    }
+    let searched = kinds.iter().map(|kind| Searched {
+        resource: kind.gvr.clone(),
+        scope: Scope::Everything,
+    });
+    let labels = common.into_iter().chain(["rare"]);
+    let rare = Query {
+        types: searched.collect(),
+        labels: labels.map(|key| Requirement::is_in(key, ["x"])).collect(),
+        ..all_pods()
+    };
+    let named = ordered(&rare, OrderField::Name);
+    let found = page(&fixture, &named, &Start::Beginning, 50).await;
+    // What the order leads to, and twice what is looked at to find out that it does.
+    let looked_at = found.expect("a page").looked_at;
+    assert!(looked_at < 2200, "{looked_at} looked at");
+    refuses_to_sort(&fixture, &rare, "looks at too much").await;
+}
+
 /// As `kubectl describe` asks for the events of a pod: kind and namespace are those of many, and the uid is in no index.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_of_one_object_cost_what_its_name_leads_to() {

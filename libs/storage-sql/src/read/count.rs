@@ -28,6 +28,9 @@ pub(crate) async fn count(
     reading.begin_long();
     let mut sum = 0;
     for planned in &plan.types {
+        if reading.is_spent() {
+            return Ok(None);
+        }
         let count = match (&plan.names, plan.has_terms()) {
             (NameFilter::Any, false) if planned.is_whole() => {
                 Some(objects(reading, planned).await?)

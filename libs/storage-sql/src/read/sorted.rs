@@ -269,6 +269,10 @@ async fn at_most(
         lookups: bound.work,
     };
     for planned in &plan.types {
+        // Where a type has its matches may take some thousand blocks to tell, and there may be hundreds of types.
+        if reading.is_spent() {
+            return Ok(Err(Excess::Looks));
+        }
         if let Err(excess) = left.take(reading, plan, planned).await? {
             return Ok(Err(excess));
         }
