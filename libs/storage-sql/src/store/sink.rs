@@ -1,4 +1,4 @@
-//! The write side.
+//! The write side. What is read of it decides what is deleted and what leaves, so no read is made on a server that is behind what this process has seen.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,7 +65,7 @@ impl Sink for SqlStore {
         incarnation: &str,
         member: &str,
     ) -> Result<ClusterId, StoreError> {
-        let mut transaction = self.database.read(Lane::Short).await?;
+        let (mut transaction, _) = self.begin(Lane::Short).await?;
         let present = clusters::present(&mut *transaction, cluster, incarnation).await?;
         transaction.rollback().await?;
         // At each connection but the first the cluster has streams, and nothing is written.
@@ -80,14 +80,14 @@ impl Sink for SqlStore {
     }
 
     async fn clusters(&self) -> Result<Vec<Joined>, StoreError> {
-        let mut transaction = self.database.read(Lane::Upkeep).await?;
+        let (mut transaction, _) = self.begin(Lane::Upkeep).await?;
         let clusters = streams::clusters(&mut *transaction).await?;
         transaction.rollback().await?;
         Ok(clusters)
     }
 
     async fn holder(&self, cluster: &ClusterName) -> Result<Option<Holder>, StoreError> {
-        let mut transaction = self.database.read(Lane::Upkeep).await?;
+        let (mut transaction, _) = self.begin(Lane::Upkeep).await?;
         let holder = streams::holder(&mut *transaction, cluster).await?;
         transaction.rollback().await?;
         Ok(holder)
@@ -172,7 +172,7 @@ impl Sink for SqlStore {
     }
 
     async fn streams(&self, cluster: ClusterId) -> Result<Vec<StreamState>, StoreError> {
-        let mut transaction = self.database.read(Lane::Upkeep).await?;
+        let (mut transaction, _) = self.begin(Lane::Upkeep).await?;
         let States { known, untyped } = streams::states(&mut *transaction, cluster).await?;
         transaction.rollback().await?;
         for TypeId(number) in untyped {
@@ -232,7 +232,7 @@ impl SqlStore {
         after: Option<&ObjectKey>,
         limit: u32,
     ) -> Result<Vec<T>, StoreError> {
-        let mut transaction = self.database.read(Lane::Upkeep).await?;
+        let (mut transaction, _) = self.begin(Lane::Upkeep).await?;
         let mut inventory = Inventory {
             connection: &mut *transaction,
             dialect: self.database.dialect(),
