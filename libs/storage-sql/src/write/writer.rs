@@ -517,6 +517,8 @@ struct Group {
     orders: Vec<Order>,
     /// Of those that are batches.
     streams: HashSet<(i64, i32)>,
+    /// Clusters of which a stream is closed.
+    closed: HashSet<i64>,
     changes: usize,
     edits: usize,
 }
@@ -527,6 +529,7 @@ impl Group {
             changes: changes(&order.work),
             edits: edits(&order.work),
             streams: stream_of(&order.work).into_iter().collect(),
+            closed: closed(&order.work).into_iter().collect(),
             orders: vec![order],
         }
     }
@@ -542,13 +545,14 @@ impl Group {
             self.edits = edits;
             self.changes += changes(&order.work);
             self.streams.extend(stream_of(&order.work));
+            self.closed.extend(closed(&order.work));
             self.orders.push(order);
         }
         None
     }
 
     /// A purge reads rows, so it goes alone, as a mending does, and a part of a batch that was too much: others are not to be tried anew with it. So does the second
-    /// batch of a stream, which is compared with the rows of the first.
+    /// batch of a stream, which is compared with the rows of the first, and an opening behind a closing of its cluster, for those that are opened are opened first.
     fn fits(&self, work: &Work) -> bool {
         let is_alone = |work: &Work| match work {
             Work::Write(batch) => batch.is_part,
@@ -557,12 +561,22 @@ impl Group {
         if is_alone(work) || is_alone(&self.orders[0].work) {
             return false;
         }
-        stream_of(work).is_none_or(|stream| !self.streams.contains(&stream))
+        let is_second = stream_of(work).is_some_and(|stream| self.streams.contains(&stream));
+        let opened = work.opening().map(|opening| opening.cluster.0);
+        let is_behind = opened.is_some_and(|cluster| self.closed.contains(&cluster));
+        !is_second && !is_behind
     }
 }
 
 fn stream_of(work: &Work) -> Option<(i64, i32)> {
     work.batch().map(Prepared::stream)
+}
+
+fn closed(work: &Work) -> Option<i64> {
+    match work {
+        Work::Close(cluster, ..) => Some(cluster.0),
+        _ => None,
+    }
 }
 
 fn changes(work: &Work) -> usize {

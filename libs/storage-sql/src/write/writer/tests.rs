@@ -16,12 +16,13 @@ use armadex_model::{ObjectKey, ResourceType};
 use armadex_storage::conformance::{RULES, object, resource};
 use armadex_storage::{Batch, Change, ClusterId, Health, MemberPosition, Phase, Purged, Stream};
 use async_trait::async_trait;
+use tokio::sync::oneshot;
 
 use super::division::{ALIKE, fails_alike};
 use super::*;
 use crate::backend::error::broken;
 use crate::backend::several::place::Place;
-use crate::backend::{Connection, Database, Lane, Row, RowSink};
+use crate::backend::{Connection, Database, Lane, Row, RowSink, rows};
 use crate::form::codec::{Dictionary, Family};
 use crate::form::dictionaries::Mark;
 use crate::form::term::TermHasher;
@@ -32,6 +33,7 @@ use crate::sql::statement::Statement;
 use crate::sql::stream;
 use crate::write::history::HistoryKnown;
 use crate::write::prepare::prepare;
+use crate::write::queue::queue;
 
 fn passing(what: &str) -> StoreError {
     StoreError::Unavailable {
@@ -562,6 +564,38 @@ async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// Both wait for the writer when it looks.
+#[tokio::test]
+async fn a_stream_that_is_opened_again_behind_its_closing_is_open() {
+    let mut fleet = Fleet::of(1).await;
+    fleet.open().await;
+    let (cluster, resource) = (fleet.clusters[0], fleet.streams[0].resource);
+    let database = Contended::new(fleet.database, 0);
+    let writer = writer_on(&database, fleet.committed);
+    let (orders, waiting) = queue(2);
+    let close = Work::Close(cluster, Some(String::new()), resource);
+    let mut answers = vec![];
+    for work in [close, opening(cluster)] {
+        let (reply, answer) = oneshot::channel();
+        assert!(orders.give(Order { work, reply }).await);
+        answers.push(answer);
+    }
+    drop(orders);
+    writer.run(waiting, CancellationToken::new()).await;
+    for answer in answers {
+        answer.await.expect("an answer").expect("done");
+    }
+    let mut reader = database.read(Lane::Short).await.expect("a reader");
+    let streams = stream::of_cluster(cluster.0);
+    let streams = rows(&mut *reader, streams, stream::decode).await;
+    let open = streams
+        .expect("streams")
+        .iter()
+        .filter(|row| row.is_open)
+        .count();
+    assert_eq!(open, 1);
 }
 
 /// Where there are several servers, the next one may have lost nothing.
