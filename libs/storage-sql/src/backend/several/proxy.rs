@@ -39,10 +39,7 @@ impl Cut {
     /// Whether this is the message, before which so many came since the order. A commit ends with its word, and with a zero where texts do.
     fn is_at(self, message: &[u8], before: usize) -> bool {
         match self {
-            Self::AfterCommit
-            | Self::BeforeCommit
-            | Self::HeldCommit
-            | Self::LateCommit(_) => {
+            Self::AfterCommit | Self::BeforeCommit | Self::HeldCommit | Self::LateCommit(_) => {
                 message.ends_with(b"COMMIT") || message.ends_with(b"COMMIT\0")
             }
             Self::At(text) | Self::Silent(text) | Self::Late(text, _) => {

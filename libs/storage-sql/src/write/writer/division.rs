@@ -2,6 +2,7 @@
 //! for: one order that is refused spoils no other, and costs some transactions for each time that the group can be halved, not one for each order. Where the database
 //! is away nobody is tried any more, nor where it refuses whatever it is asked.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use armadex_storage::StoreError;
@@ -58,10 +59,11 @@ impl Writer {
     async fn sample(&mut self, division: &mut Division<'_>) {
         division.has_sampled = true;
         let samples = samples(division.work);
-        if division.refuses_alike(&samples[..ALIKE]).is_none() {
+        let (front, witnesses) = samples.split_at(ALIKE);
+        if witnesses.is_empty() || division.refuses_alike(front).is_none() {
             return;
         }
-        for &index in &samples[ALIKE..] {
+        for &index in witnesses {
             division.take_out(index);
             self.do_part(division, index..index + 1).await;
         }
@@ -142,14 +144,26 @@ impl<'a> Division<'a> {
     }
 }
 
-/// Which are to say whether all are refused: those at the front, and as witnesses, for those may be of one cluster whose rows are damaged, the last and one of a
-/// cluster that they are not of. Of more than there are at the front.
-fn samples(work: &[Work]) -> Vec<usize> {
-    let known: Vec<Option<i64>> = work[..ALIKE].iter().map(Work::cluster).collect();
-    let is_other = |index: &usize| !known.contains(&work[*index].cluster());
-    let other = (ALIKE..work.len()).find(is_other);
-    let witnesses = other.into_iter().chain([work.len() - 1]);
-    let mut samples: Vec<usize> = (0..ALIKE).chain(witnesses).collect();
+/// Which are to say whether all are refused: those at the front, and as witnesses, for those may be of one cluster whose rows are damaged, one of another cluster, and
+/// one as late as may be. A witness is the first of its cluster, or of its name, of those behind the front: what is asked of one is done in its order.
+pub(super) fn samples(work: &[Work]) -> Vec<usize> {
+    let front = work.len().min(ALIKE);
+    let (tried, others) = work.split_at(front);
+    let (mut clusters, mut names) = (BTreeSet::new(), BTreeSet::new());
+    // Which cluster a name is of is not known here.
+    let mut is_first = |one: &Work| match (one.cluster(), one.name()) {
+        (Some(cluster), _) => clusters.insert(cluster) && names.is_empty(),
+        (None, Some(name)) => names.insert(name.clone()) && clusters.is_empty(),
+        (None, None) => false,
+    };
+    let others = others.iter().enumerate();
+    let first = Vec::from_iter(others.filter(|(_, one)| is_first(one)));
+    let of = |one: &Work| (one.cluster(), one.name().cloned());
+    let known = Vec::from_iter(tried.iter().map(of));
+    let other = first.iter().find(|(_, one)| !known.contains(&of(one)));
+    let witnesses = other.into_iter().chain(first.last());
+    let witnesses = witnesses.map(|(index, _)| front + index);
+    let mut samples: Vec<usize> = (0..front).chain(witnesses).collect();
     samples.dedup();
     samples
 }

@@ -327,6 +327,58 @@ async fn what_is_asked_of_one_name_at_once_is_done_in_the_order_in_which_it_is_a
     }
 }
 
+/// Refuses the health of so many clusters that it is looked at whether all are refused.
+const DAMAGED_FRONT: &str = "CREATE TRIGGER damage BEFORE INSERT ON health WHEN NEW.cluster < (SELECT MIN(id) + 4 FROM cluster) \
+     BEGIN SELECT RAISE(FAIL, 'damaged'); END";
+
+/// Some of the orders are tried before others, to see whether all are refused.
+#[tokio::test]
+async fn what_is_asked_of_one_name_is_done_in_its_order_where_others_are_refused_too() {
+    let fleet = Fleet::of(ALIKE + 2).await;
+    let work = |last: [Work; 2]| {
+        let mut work = unhealthy(&fleet.clusters[..=ALIKE]);
+        work.extend(last);
+        work
+    };
+    let named = |incarnation| [leaves("c-005", "uid"), joins("c-005", incarnation, "")];
+    let [leave, join] = named("uid");
+    let (first, second) = (work([leave, join]), work(named("other")));
+    let database = Contended::new(fleet.database, 0);
+    run(&database, DAMAGED_FRONT).await;
+    let mut writer = writer_on(&database, fleet.committed);
+    for (work, expected) in [
+        (first, ["c-005/uid of  is there"].as_slice()),
+        (
+            second,
+            &["c-005/uid of  has left", "c-005/other of  is there"],
+        ),
+    ] {
+        let results = writer.results(&work).await;
+        let refused = results.iter().filter(|result| result.is_err()).count();
+        assert_eq!(refused, ALIKE, "{results:?}");
+        assert_eq!(clusters(&writer.database, &["c-005"]).await, expected);
+    }
+}
+
+#[test]
+fn nothing_is_tried_before_what_it_has_to_come_behind() {
+    let of = |number: i64| said(ClusterId(number), "a reason", None);
+    let check = |others: Vec<Work>, witnesses: &[usize]| {
+        let mut work: Vec<Work> = (0..ALIKE).map(|_| of(1)).collect();
+        work.extend(others);
+        let expected = (0..ALIKE).chain(witnesses.iter().map(|index| ALIKE + index));
+        assert_eq!(samples(&work), Vec::from_iter(expected));
+    };
+    check(vec![], &[]);
+    check(vec![of(1), of(1)], &[0]);
+    check(vec![of(1), of(2), of(3), of(2)], &[1, 2]);
+    check(vec![of(2), of(1)], &[0, 1]);
+    check(vec![of(2), leaves("m", "1"), of(3), of(4)], &[0]);
+    check(vec![leaves("m", "1"), of(3), joins("m", "1", "")], &[0]);
+    let joins = ["m", "n", "m", "o", "n"].map(|name| joins(name, "1", ""));
+    check(joins.into(), &[0, 3]);
+}
+
 /// They have looked, and wait for numbers, which somebody else has.
 #[tokio::test]
 async fn of_clusters_that_join_together_one_that_another_makes_meanwhile_is_made_once() {
