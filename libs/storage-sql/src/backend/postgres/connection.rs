@@ -23,6 +23,10 @@ use crate::backend::{Connection, RowSink, Transaction};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Param, Statement};
 
+/// A server that waits for a standby which is away would end that wait with the time of a statement, and answer as if the standby had the commit. We wait no longer
+/// than ever, and have no answer then.
+const COMMIT: &str = "SET LOCAL statement_timeout = 0; COMMIT";
+
 /// An open transaction. Dropped, it takes its connection along, and the server rolls it back.
 pub(super) struct PostgresTransaction {
     lent: Lent<Connector>,
@@ -169,7 +173,7 @@ impl Connection for PostgresTransaction {
 #[async_trait]
 impl Transaction for PostgresTransaction {
     async fn commit(self: Box<Self>) -> Result<(), StoreError> {
-        (*self).end("the commit", "COMMIT").await
+        (*self).end("the commit", COMMIT).await
     }
 
     async fn rollback(self: Box<Self>) -> Result<(), StoreError> {
