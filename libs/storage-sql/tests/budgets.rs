@@ -800,6 +800,35 @@ async fn names_that_are_nowhere_are_work_in_every_namespace() {
     assert!(page.looked_at < 10_000, "{} looked at", page.looked_at);
 }
 
+/// Objects of names that are not to be found are looked at, whether a page is asked for or how many there are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_that_all_objects_have_and_none_may_have_are_work() {
+    let fixture = empty().await;
+    let pods = fixture.pods_of("m").await;
+    for part in 0..6 {
+        let places = part * 100..(part + 1) * 100;
+        let objects = places.flat_map(|n| (0..50).map(move |p| (n, p)));
+        let objects = objects.map(|(n, p)| object(&format!("ns-{n:03}"), &format!("p{p}")));
+        fixture.put(&pods, objects).await;
+    }
+    let none = Query {
+        names: NameFilter::NotIn((0..50).map(|p| format!("p{p}")).collect()),
+        ..all_pods()
+    };
+    let (mut start, mut cost) = (Start::Beginning, 0);
+    loop {
+        let page = page(&fixture, &none, &start, 100).await.expect("a page");
+        assert!(page.rows.is_empty());
+        assert!(page.looked_at < 30_000, "{} looked at", page.looked_at);
+        cost += page.looked_at;
+        match page.next {
+            Some(next) => start = Start::After(next),
+            None => break,
+        }
+    }
+    assert!(cost >= 30_000, "{cost} looked at of 30,000 objects");
+}
+
 /// What an order without an index costs is known before it is begun, or found out while it is looked for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sorting_ends_where_it_costs_too_much() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use armadex_model::{NameFilter, ObjectKey};
+use armadex_model::ObjectKey;
 use armadex_storage::{ClusterId, StoreError, StoredVersion, TypeId};
 
 use crate::backend::{Connection, Row, rows};
@@ -39,7 +39,7 @@ pub(crate) const KEYS: Told<ObjectKey> = Told {
 /// Keys and versions.
 pub(crate) const VERSIONS: Told<StoredVersion> = Told {
     after: select::after,
-    within: |dialect, resource, nsids| select::within(dialect, resource, nsids, &NameFilter::Any),
+    within: |dialect, resource, nsids| select::within(dialect, resource, nsids, None),
     decode: |names, row| {
         let object = select::decode(row)?;
         Ok(StoredVersion {

@@ -46,15 +46,6 @@ impl Sql {
             .push(")")
     }
 
-    /// Appends a test that a column has none of these values.
-    pub(crate) fn without<P: Into<Param> + Clone>(self, name: &'static str, values: &[P]) -> Self {
-        let sql = self.push(name);
-        match sql.dialect.many() {
-            Many::Arrays => sql.push(" <> ALL(").bind(column(values)).push(")"),
-            Many::Values | Many::Selects => sql.push(" NOT IN ").list(values),
-        }
-    }
-
     /// Appends a test that these columns, written `(a, b)`, have the values of one of these keys.
     pub(crate) fn keys<const N: usize>(
         self,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use armadex_model::{GroupVersionResource, NameFilter, ResourceType};
+use armadex_model::{GroupVersionResource, ResourceType};
 use armadex_postings::Block;
 use armadex_storage::{Health, MemberPosition, Phase, Tenure};
 
@@ -415,12 +415,12 @@ fn indexes(dialect: Dialect) -> Vec<Statement> {
 }
 
 fn selects(dialect: Dialect) -> Vec<Statement> {
-    let none = NameFilter::NotIn(BTreeSet::from(["web-1".into(), "web-2".into()]));
-    let one = NameFilter::only("web-1");
+    let one = BTreeSet::from(["web-1".to_owned()]);
+    let two = BTreeSet::from(["web-1".to_owned(), "web-2".to_owned()]);
     vec![
-        select::within(dialect, TYPE, &NSIDS, &NameFilter::Any),
-        select::within(dialect, TYPE, &NSIDS, &none),
-        select::within(dialect, TYPE, &NSIDS, &one),
+        select::within(dialect, TYPE, &NSIDS, None),
+        select::within(dialect, TYPE, &NSIDS, Some(&two)),
+        select::within(dialect, TYPE, &NSIDS, Some(&one)),
         select::created_within(dialect, TYPE, &NSIDS, 1_700_000_000),
         select::after(dialect, TYPE, (1000, "web-1"), 501),
         select::called(dialect, TYPE, &["web-1", "web-2"], 2049),

@@ -1,6 +1,7 @@
 //! Reading objects and versions.
 
-use armadex_model::NameFilter;
+use std::collections::BTreeSet;
+
 use armadex_storage::StoreError;
 
 use crate::backend::Row;
@@ -38,12 +39,12 @@ pub(crate) fn decode(row: &dyn Row) -> Result<Candidate, StoreError> {
     })
 }
 
-/// The objects of a few namespaces, in no order.
+/// The objects of a few namespaces, or those that are called so, in no order.
 pub(crate) fn within(
     dialect: Dialect,
     resource: i32,
     nsids: &[i64],
-    names: &NameFilter,
+    names: Option<&BTreeSet<String>>,
 ) -> Statement {
     let sql = Sql::new(dialect, "page.within", COLUMNS);
     match dialect.many() {
@@ -60,9 +61,9 @@ pub(crate) fn within(
 }
 
 /// Place by place: `OFFSET 0` keeps the lookup of one apart from the others, so that each is a range of the index.
-fn within_each(sql: Sql, resource: i32, nsids: &[i64], names: &NameFilter) -> Sql {
+fn within_each(sql: Sql, resource: i32, nsids: &[i64], names: Option<&BTreeSet<String>>) -> Sql {
     let sql = places(sql, nsids);
-    if let NameFilter::In(names) = names
+    if let Some(names) = names
         && !names.is_empty()
     {
         return sql
@@ -213,16 +214,14 @@ pub(crate) fn by_id(dialect: Dialect, ids: &[i64]) -> Statement {
 }
 
 /// Restricts the names.
-fn named(sql: Sql, names: &NameFilter) -> Sql {
-    match names {
-        NameFilter::Any => sql,
-        NameFilter::In(names) => match Vec::from_iter(names).as_slice() {
-            [] => sql.push(" AND 1 = 0"),
-            [name] => sql.bound(" AND o.name = ?", [(*name).into()]),
-            names => sql.push(" AND ").within("o.name", names),
-        },
-        NameFilter::NotIn(names) if names.is_empty() => sql,
-        NameFilter::NotIn(names) => sql.push(" AND ").without("o.name", &Vec::from_iter(names)),
+fn named(sql: Sql, names: Option<&BTreeSet<String>>) -> Sql {
+    let Some(names) = names else {
+        return sql;
+    };
+    match Vec::from_iter(names).as_slice() {
+        [] => sql.push(" AND 1 = 0"),
+        [name] => sql.bound(" AND o.name = ?", [(*name).into()]),
+        names => sql.push(" AND ").within("o.name", names),
     }
 }
 
@@ -280,7 +279,7 @@ pub(crate) fn keys_after(
 pub(crate) fn keys_within(dialect: Dialect, resource: i32, nsids: &[i64]) -> Statement {
     let sql = Sql::new(dialect, "keys.within", "SELECT o.nsid, o.name FROM ");
     match dialect.many() {
-        Many::Arrays => within_each(sql, resource, nsids, &NameFilter::Any),
+        Many::Arrays => within_each(sql, resource, nsids, None),
         Many::Values | Many::Selects => sql
             .push(dialect.obj(ObjIndex::Key))
             .bound(" WHERE o.type = ? AND ", [resource.into()])
