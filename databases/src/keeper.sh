@@ -1,7 +1,10 @@
 # Keeps one server and its folder, and takes both away when its owner is gone: it reads orders from a pipe whose other end only the owner has, and
 # the kernel closes that end with the owner, be it by panic, abort or SIGKILL. Each order is answered by a line.
 #
-# $1: as whom the server runs, or nothing. $2: the signal by which it ends in order. $3: the one by which it ends at once.
+# $1: as whom the server runs, or nothing. $2: the signal by which it ends in order. $3: the one by which it ends at once. $4: the group of $1. $5: whose the
+# folder is, where that is not who runs this.
+#
+# What is run here is run as its owner, so the folder and the files in it stay theirs, and the server's group may read them: `data` and `tmp` alone are the server's.
 # An owner that is gone takes no answer, which is no reason to end before the work is done.
 trap '' PIPE
 user=$1
@@ -9,8 +12,11 @@ pid=
 folder=$(mktemp -d "${TMPDIR:-/tmp}/armadex-database-XXXXXX") || exit 1
 # One of its own: a MariaDB that starts takes the temporary tables away that it finds, also those of another that is running.
 export TMPDIR="$folder/tmp"
-mkdir "$TMPDIR" || exit 1
-[ -z "$user" ] || chown "$user" "$folder" "$TMPDIR"
+mkdir -m 700 "$TMPDIR" "$folder/data" || exit 1
+if [ -n "$user" ]; then
+    chown "$user:$4" "$TMPDIR" "$folder/data" && chgrp "$4" "$folder" && chmod 750 "$folder" || exit 1
+fi
+[ -z "$5" ] || chown "$5" "$folder" || exit 1
 
 # A zombie has ended.
 runs() {

@@ -40,8 +40,8 @@ pub(crate) fn prepare(place: &Site<'_>) -> Vec<Vec<String>> {
 pub(crate) fn run(place: &Site<'_>) -> Vec<String> {
     let mut command = words(["mariadbd", "--no-defaults"]);
     command.push(format!("--datadir={}", place.path("data")));
-    command.push(format!("--socket={}", place.path("socket")));
-    command.push(format!("--pid-file={}", place.path("pid")));
+    command.push(format!("--socket={}", place.path("tmp/socket")));
+    command.push(format!("--pid-file={}", place.path("tmp/pid")));
     // Whoever joins a cluster has the administrator of the others, and may write nothing before it has joined.
     if !matches!(place.origin, Origin::Cluster) {
         command.push(format!("--init-file={}", place.path(FIRST_STATEMENTS)));

@@ -1,6 +1,5 @@
 //! A PgBouncer before a PostgreSQL: each transaction gets whichever of its connections is free.
 
-use std::fmt::Write as _;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -42,35 +41,15 @@ impl Pooler {
         let user = user_instead_of_root(Engine::Postgres)?;
         let mut keeper = Keeper::start(Engine::Postgres, user.as_ref())?;
         let (port, folder) = (free_port()?, keeper.folder().to_owned());
-        let write = |name: &str, content: String| {
-            std::fs::write(folder.join(name), content)
-                .with_context(|| format!("cannot write {name} of a pooler"))
-        };
-        write(
-            SETTINGS,
-            settings(
-                &version()?,
-                server,
-                port,
-                &folder.join(USERS).display().to_string(),
-            ),
-        )?;
-        write(
-            USERS,
-            format!("\"{}\" \"{}\"\n", server.user(), server.password()),
-        )?;
-        let mut prepare = String::from("set -e\nchmod -R go= .\n");
-        if let Some(user) = &user {
-            writeln!(prepare, "chown -R {}:{} .", user.id, user.group)?;
-        }
-        write("prepare.sh", prepare)?;
+        let path = |name: &str| folder.join(name).display().to_string();
+        let settings = settings(&version()?, server, port, &path(USERS));
+        keeper.write(SETTINGS, settings.as_bytes())?;
+        let users = format!("\"{}\" \"{}\"\n", server.user(), server.password());
+        keeper.write(USERS, users.as_bytes())?;
         let mut command = words([PROGRAM, "--quiet"]);
-        command.push(folder.join(SETTINGS).display().to_string());
-        write(
-            "run.sh",
-            format!("exec {}\n", line(command, user.as_ref())?),
-        )?;
-        keeper.order("prepare").context("no files for a pooler")?;
+        command.push(path(SETTINGS));
+        let run = format!("exec {}\n", line(command, user.as_ref())?);
+        keeper.write("run.sh", run.as_bytes())?;
         let (name, password) = (server.user(), server.password());
         let address = Address::local(Engine::Postgres, port, &name, &password)?;
         begin(&mut keeper, &address)?;

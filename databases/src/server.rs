@@ -110,14 +110,15 @@ impl Server {
                 keeper
             }
         };
+        let folder = keeper.folder().to_owned();
         let place = Site {
-            folder: keeper.folder(),
+            folder: &folder,
             port,
             password,
             setup,
             origin,
         };
-        write_files(engine, &place, user.as_ref())?;
+        write_files(engine, &place, &keeper, user.as_ref())?;
         keeper
             .order("prepare")
             .with_context(|| format!("no files for {}", engine.product()))?;
@@ -196,31 +197,29 @@ fn is_taken(err: &anyhow::Error) -> bool {
 }
 
 /// The files of the setup, and the two scripts that the keeper runs.
-fn write_files(engine: Engine, place: &Site<'_>, user: Option<&User>) -> Result<()> {
-    let write = |name: &str, content: &[u8]| {
-        std::fs::write(place.folder.join(name), content)
-            .with_context(|| format!("cannot write {name} of a server"))
-    };
+fn write_files(
+    engine: Engine,
+    place: &Site<'_>,
+    keeper: &Keeper,
+    user: Option<&User>,
+) -> Result<()> {
     for (name, content) in &place.setup.files {
-        write(name, content)?;
+        keeper.write(name, content)?;
     }
-    write("password", place.password.as_bytes())?;
+    keeper.write("password", place.password.as_bytes())?;
     let first = mariadb::first_statements(ADMINISTRATOR, place.password);
-    write(mariadb::FIRST_STATEMENTS, first.as_bytes())?;
-    let mut prepare = String::from("set -e\nchmod -R go= .\n");
-    if let Some(user) = user {
-        writeln!(prepare, "chown -R {}:{} .", user.id, user.group)?;
-    }
+    keeper.write(mariadb::FIRST_STATEMENTS, first.as_bytes())?;
+    let mut prepare = String::from("set -e\n");
     let ways = products::prepare(engine, place).into_iter();
     let ways: Result<Vec<String>> = ways.map(|command| line(command, user)).collect();
     writeln!(prepare, "{}", ways?.join(" || "))?;
-    write("prepare.sh", prepare.as_bytes())?;
+    keeper.write("prepare.sh", prepare.as_bytes())?;
     let mut run = String::new();
     if let Some(disk) = place.setup.disk {
         run.push_str(&on_disk(place, disk, user));
     }
     writeln!(run, "exec {}", line(products::run(engine, place), user)?)?;
-    write("run.sh", run.as_bytes())
+    keeper.write("run.sh", run.as_bytes())
 }
 
 /// The beginning of a script that runs itself once more with a disk that nobody else sees, and that ends with it.

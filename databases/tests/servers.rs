@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpStream;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -91,7 +92,7 @@ fn lives(engine: Engine, pid_file: &str) {
             .trim(),
         "1"
     );
-    let places = ["data", ""].map(|place| server.folder().join(place).join(pid_file));
+    let places = ["data", "tmp"].map(|place| server.folder().join(place).join(pid_file));
     let pid = places
         .iter()
         .find_map(|file| std::fs::read_to_string(file).ok());
@@ -113,6 +114,49 @@ fn lives(engine: Engine, pid_file: &str) {
     let folder = server.folder().to_owned();
     drop(server);
     assert!(!folder.exists() && !state.exists(), "nothing is left");
+}
+
+#[test]
+fn a_postgresql_can_change_nothing_that_is_run_for_it() {
+    keeps_its_scripts(Engine::Postgres);
+}
+
+#[test]
+fn a_mariadb_can_change_nothing_that_is_run_for_it() {
+    keeps_its_scripts(Engine::Mysql);
+}
+
+/// Whoever gets into a server that root has started, which runs as another user, could else have root run what they like.
+fn keeps_its_scripts(engine: Engine) {
+    let Some(_there_is_one) = Database::for_test(engine).expect("no trouble") else {
+        return;
+    };
+    let setup = Setup {
+        files: vec![("secret".into(), b"for the server".to_vec())],
+        ..Setup::default()
+    };
+    let server = Server::start(engine, &setup).expect("a server");
+    let folder = server.folder();
+    let own = std::fs::metadata("/proc/self").expect("this process").uid();
+    let mut kept = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let entry = entry.expect("an entry");
+        if entry.file_type().expect("a type").is_file() {
+            kept.push(entry.path());
+        }
+    }
+    for name in ["run.sh", "prepare.sh", "secret", "password"] {
+        assert!(kept.contains(&folder.join(name)), "{name} of {kept:?}");
+    }
+    for path in kept.iter().map(PathBuf::as_path).chain([folder]) {
+        let found = std::fs::metadata(path).expect("it is there");
+        assert_eq!(found.uid(), own, "whose {} is", path.display());
+        assert_eq!(found.mode() & 0o022, 0, "who writes {}", path.display());
+    }
+    for path in [folder, &folder.join("secret")] {
+        let found = std::fs::metadata(path).expect("it is there");
+        assert_eq!(found.mode() & 0o007, 0, "who reads {}", path.display());
+    }
 }
 
 #[test]
