@@ -29,11 +29,12 @@ pub(crate) fn prepare(place: &Site<'_>) -> Vec<Vec<String>> {
     }
 }
 
-/// What the other has, and a file that says whom to follow.
+/// What the other has, and a file that says whom to follow. Its password is in the environment: arguments can be read by everybody.
 fn copy(place: &Site<'_>, primary: &Address) -> Vec<String> {
+    let (primary, _) = primary.without_password("postgres");
     let mut copy = words(["pg_basebackup", "--write-recovery-conf", "--no-sync"]);
     copy.extend(words(["--checkpoint=fast", "--wal-method=stream"]));
-    copy.push(format!("--dbname={}", primary.database("postgres")));
+    copy.push(format!("--dbname={primary}"));
     copy.push(format!("--pgdata={}", place.path("data")));
     copy
 }

@@ -210,6 +210,10 @@ fn write_files(
     let first = mariadb::first_statements(ADMINISTRATOR, place.password);
     keeper.write(mariadb::FIRST_STATEMENTS, first.as_bytes())?;
     let mut prepare = String::from("set -e\n");
+    if let Origin::CopyOf(_) = place.origin {
+        // That of the other one's administrator as well.
+        prepare.push_str("PGPASSWORD=$(cat password)\nexport PGPASSWORD\n");
+    }
     let ways = products::prepare(engine, place).into_iter();
     let ways: Result<Vec<String>> = ways.map(|command| line(command, user)).collect();
     writeln!(prepare, "{}", ways?.join(" || "))?;
