@@ -3,12 +3,12 @@
 mod connection;
 mod error;
 mod mark;
+mod private;
 mod schema;
 mod space;
 
-use std::fs::OpenOptions;
 use std::io::ErrorKind;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
@@ -76,7 +76,7 @@ pub(crate) struct SqliteDatabase {
 impl SqliteDatabase {
     /// Opens the file, which is made if it is not there, and brings its schema up to date.
     pub(crate) async fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
-        create_private(path)?;
+        private::make(path)?;
         // Before it is opened, so that whatever took its place since is seen to be another.
         let file = OpenFile::of(path).map_err(|err| out_of_reach(path, err))?;
         let opening = connect(writer_options(path, options), 1);
@@ -257,7 +257,7 @@ fn out_of_reach(path: &Path, err: std::io::Error) -> StoreError {
 
 /// Only brings the schema up to date.
 pub(crate) async fn migrate_file(path: &Path, options: &Options) -> Result<(), StoreError> {
-    create_private(path)?;
+    private::make(path)?;
     let writer = connect(writer_options(path, options), 1).await?;
     let migrated = migrate(&writer).await;
     writer.close().await;
@@ -453,22 +453,6 @@ fn log_bytes(path: &Path) -> u64 {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     std::fs::metadata(log).map_or(0, |file| file.len())
-}
-
-/// Makes the file so that only its owner reads it. SQLite gives the log the same mode.
-fn create_private(path: &Path) -> Result<(), StoreError> {
-    let made = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path);
-    match made {
-        Err(err) if err.kind() != ErrorKind::AlreadyExists => Err(StoreError::Unavailable {
-            reason: format!("{} cannot be created", path.display()),
-            source: Box::new(err),
-        }),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -112,6 +112,34 @@ async fn only_the_owner_may_read_the_file_and_its_log() {
     database.close().await;
 }
 
+/// As a backup is that was copied back with `cp`.
+#[tokio::test]
+async fn files_that_everybody_may_read_are_found_and_used() {
+    let place = Home::new();
+    place.database().await.expect("a database").close().await;
+    let folder = place.directory.path();
+    let files = || {
+        let entries = std::fs::read_dir(folder).expect("a directory");
+        entries.map(|entry| entry.expect("an entry").path())
+    };
+    let path = folder.join("store.db");
+    assert!(files().any(|file| file == path));
+    assert_eq!(private::open_to_everybody(&path).len(), 0, "its owner's");
+    let set = |mode| {
+        for file in files() {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(file, mode).expect("set");
+        }
+    };
+    set(0o660);
+    assert_eq!(private::open_to_everybody(&path).len(), 0, "a group's");
+    set(0o644);
+    let mut expected = Vec::from_iter(files());
+    expected.sort();
+    assert_eq!(private::open_to_everybody(&path), expected);
+    place.database().await.expect("a database").close().await;
+}
+
 const SERVES_99: &str = "UPDATE head SET serves = 99";
 const SERVES_ALL: &str = "UPDATE head SET serves = 8";
 
