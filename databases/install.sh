@@ -31,21 +31,13 @@ lacks() {
     said=1
 }
 
-# What Debian's packages would start, they do not, while this is there. One of the machine's own is left as it is.
+# A slow mirror gives a few hundred megabytes in the time that another run is waited for.
 policy=/usr/sbin/policy-rc.d
-held=0
+patience=1800
+. "$(dirname "$0")/services.sh"
 
-hold_services() {
-    [ -e "$policy" ] && return 0
-    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null && as_root chmod 755 "$policy" && held=1
-}
-
-release_services() {
-    [ "$held" = 1 ] && as_root rm -f "$policy"
-    held=0
-}
-
-trap release_services EXIT
+clear_services
+trap 'release_services || exit 1' EXIT
 trap 'exit 1' HUP INT TERM
 
 # install WHAT-IT-IS PACKAGE...
@@ -57,9 +49,13 @@ install() {
         return 1
     fi
     echo "installing $what from Debian's packages: $*"
-    hold_services
+    hold_services || {
+        lacks "$what" "nothing would keep what it brings from being started"
+        return 1
+    }
     set -- env DEBIAN_FRONTEND=noninteractive apt-get install --quiet --quiet --yes --no-install-recommends "$@"
-    as_root "$@" </dev/null || { as_root apt-get update --quiet --quiet; as_root "$@" </dev/null; } || {
+    # Whatever it starts has not the lock.
+    as_root "$@" </dev/null 9<&- || { as_root apt-get update --quiet --quiet 9<&-; as_root "$@" </dev/null 9<&-; } || {
         lacks "$what" "apt-get did not install it"
         return 1
     }
