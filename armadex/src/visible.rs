@@ -13,6 +13,18 @@ pub(crate) fn visible(text: &str) -> String {
     words
 }
 
+/// The same of a name, which is part of a line: whatever would end that is written out as well.
+pub(crate) fn visible_name(name: &str) -> String {
+    let mut words = String::with_capacity(name.len());
+    for character in name.chars() {
+        match is_hidden(character) {
+            true => words.extend(character.escape_unicode()),
+            false => words.push(character),
+        }
+    }
+    words
+}
+
 /// Controls, those of Unicode that end a line or turn its direction included.
 pub(crate) fn is_hidden(character: char) -> bool {
     character.is_control()
@@ -36,5 +48,6 @@ mod tests {
             visible("a\u{1b}[2Jä\r\u{9b}\u{202e}b\u{2067}\n\tc"),
             "a\\u{1b}[2Jä\\u{d}\\u{9b}\\u{202e}b\\u{2067}\n\tc"
         );
+        assert_eq!(visible_name("a\u{1b}[2J\n\tä"), "a\\u{1b}[2J\\u{a}\\u{9}ä");
     }
 }

@@ -14,6 +14,7 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use crate::control_plane::ControlPlaneFlags;
+use crate::visible::visible_name;
 
 /// Compare what is stored of a cluster with the cluster itself, and print what came of it.
 ///
@@ -138,7 +139,8 @@ fn no_answer(name: &str, seconds: u64, object: Option<&PediaCluster>) -> String 
 fn print(name: &str, status: &PediaClusterStatus, audit: &ClusterAudit) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     let lines = lines(name, status, audit);
-    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+    let mut shown = lines.iter().map(|line| visible_name(line));
+    shown.try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// One for each resource that has anything to say, one for what was asked for and is no resource, and the sum.

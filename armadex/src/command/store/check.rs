@@ -7,6 +7,7 @@ use armadex_storage_sql::{CheckReport, Location, SqlStore};
 use clap::Args;
 
 use crate::store::StoreFlags;
+use crate::visible::visible_name;
 
 /// Compare the index, the counters and the versions of a store with its objects, see whether these can be read, and leave.
 ///
@@ -62,7 +63,7 @@ fn print(location: &Location, report: &CheckReport) -> std::io::Result<()> {
         report.faults.len()
     )?;
     for fault in &report.faults {
-        writeln!(out, "  {fault}")?;
+        writeln!(out, "  {}", visible_name(fault))?;
     }
     Ok(())
 }

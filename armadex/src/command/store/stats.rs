@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::store::StoreFlags;
+use crate::visible::visible_name;
 
 /// Tell how many objects, versions and index entries a store has, and how many bytes they take, by type and by cluster, and leave.
 ///
@@ -137,7 +138,7 @@ fn histories(stats: &StoreStats) -> String {
     let Past { bytes: kept, age } = &stats.kept;
     let (kept, seconds) = (bytes(*kept), age.as_secs());
     let told = stats.histories.iter().take(MOST).map(|share| {
-        let named = resource(&share.group, &share.resource);
+        let named = visible_name(&resource(&share.group, &share.resource));
         format!("{named} since {}", share.since)
     });
     let others = stats.histories.len().saturating_sub(MOST);
@@ -197,12 +198,16 @@ fn table(title: &str, shares: &[Share], name: impl Fn(&Share) -> String) -> Stri
     aligned(&lines)
 }
 
-/// Names to the left, figures to the right.
+/// Names to the left, figures to the right. A name is whatever the database has for one.
 fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
+    let mut lines = lines.to_vec();
+    for line in &mut lines {
+        line[0] = visible_name(&line[0]);
+    }
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
     let widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or(0));
     let mut text = String::new();
-    for line in lines {
+    for line in &lines {
         text.push_str(&format!("{:<width$}", line[0], width = widths[0]));
         for (cell, width) in line.iter().zip(widths).skip(1) {
             text.push_str(&format!("  {cell:>width$}"));
@@ -440,6 +445,29 @@ deployments.apps      33        4100  32.8 kB
 deployments.apps      32        1000  32.8 kB
 ";
         assert_eq!(text(&stats()), expected);
+    }
+
+    /// They are what a member's API server calls its types, or what stands in a database that is another's.
+    #[test]
+    fn no_name_moves_the_cursor_of_a_terminal() {
+        let stats = StoreStats {
+            histories: vec![history("", "pods\x1b[2J", 3)],
+            disk: Disk {
+                tables: vec![("ver\x1b[2J".into(), 1)],
+                total: 1,
+                free: 0,
+            },
+            shares: vec![share("a\x1b[2J\nall", "pods\x1b[2J", 1)],
+            dictionaries: vec![DictionaryShare {
+                resource: "pods\x1b[2J".into(),
+                ..dictionary(32, 1)
+            }],
+            ..stats()
+        };
+        let told = text(&stats);
+        assert!(!told.contains('\x1b'), "{told:?}");
+        assert_eq!(told.matches("\\u{1b}[2J").count(), 5, "{told}");
+        assert!(told.contains("a\\u{1b}[2J\\u{a}all  "), "{told}");
     }
 
     #[test]

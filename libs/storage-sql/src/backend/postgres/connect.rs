@@ -66,7 +66,8 @@ impl Connector {
     }
 
     async fn connect_with(&self, host: &Host) -> Result<Connected, sqlx::Error> {
-        let mut connection = self.options(host)?.connect().await?;
+        let connected = self.options(host)?.connect().await;
+        let mut connection = connected.map_err(without_password)?;
         if self.hosts.is_choice() && is_read_only(&mut connection).await? {
             return Err(takes_no_writes(host));
         }
@@ -151,6 +152,20 @@ impl Connect for Connector {
 
     fn leave(&self, era: usize) {
         self.hosts.leave(era);
+    }
+}
+
+/// What the driver says of a password that it cannot prepare for SCRAM names a character of it.
+fn without_password(err: sqlx::Error) -> sqlx::Error {
+    match &err {
+        sqlx::Error::Configuration(cause) if cause.to_string().contains("saslprep password") => {
+            sqlx::Error::Configuration(
+                "the password has a character that none may have (RFC 4013, as a control character), or begins with one that changes the character before it: give \
+                 the role another one"
+                    .into(),
+            )
+        }
+        _ => err,
     }
 }
 

@@ -398,6 +398,23 @@ async fn a_database_of_another_encoding_is_refused_with_the_way_out() {
     }
 }
 
+/// The driver refuses it by itself, and names the character.
+#[tokio::test]
+async fn a_password_that_cannot_be_sent_is_refused_without_any_of_it() {
+    let Some((place, _)) = place() else {
+        return;
+    };
+    let given = format!(":{}@", place.server().password());
+    let url = place.patient_url().replacen(&given, ":hunter%072@", 1);
+    let refused = open(&server(url.parse().expect("a location"))).await;
+    let refused = refused.map(drop).expect_err("no password");
+    let refused = crate::backend::error::chain(&refused);
+    assert!(refused.contains("give the role another one"), "{refused}");
+    for part in ["\u{7}", "\\u{7}", "hunter"] {
+        assert!(!refused.contains(part), "{refused}");
+    }
+}
+
 /// More tries than there once were.
 const TRIES: usize = 6;
 
