@@ -1,5 +1,7 @@
 //! Dictionaries that a store trains on what it has: the same on each database.
 
+#[path = "fixture/each_database.rs"]
+mod each_database;
 #[path = "fixture/home.rs"]
 mod home;
 
@@ -9,10 +11,11 @@ use std::time::Duration;
 
 use armadex_model::{Query, ResourceType};
 use armadex_storage::Sink as _;
-use armadex_storage::conformance::fixture::{name, resource};
+use armadex_storage::conformance::fixture::{name, resource, words};
 use armadex_storage::conformance::{Fixture, ObjectBuilder, Writer, object};
 use armadex_storage_sql::{Options, SqlStore, Training};
-use home::{Home, on_each_database};
+use each_database::on_each_database;
+use home::Home;
 
 on_each_database! {
     what_there_is_much_of_is_packed_with_what_was_learnt_from_it,
@@ -45,16 +48,7 @@ fn widgets() -> ResourceType {
 
 /// Words that no dictionary knows and each object has, in an order of its own.
 fn body(number: usize) -> Vec<u8> {
-    let word = |of: usize| {
-        format!(
-            "{:016x}",
-            (of as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        )
-    };
-    let words: Vec<String> = (0..60)
-        .map(|at| word((number * 7 + at * 11) % 80))
-        .collect();
-    format!(r#""name":"w-{number}"}},"spec":"{}"}}"#, words.join(" ")).into_bytes()
+    format!(r#""name":"w-{number}"}},"spec":"{}"}}"#, words(number, 60)).into_bytes()
 }
 
 fn widget(number: usize, version: &str) -> ObjectBuilder {

@@ -8,6 +8,9 @@
 //! of that version as the first ones are of theirs. What is kept is all of `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They
 //! are never made anew: what a later release writes is no earlier one's.
 
+#[path = "fixture/audited.rs"]
+mod audited;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +19,7 @@ use armadex_databases::{Database, Engine};
 use armadex_model::Query;
 use armadex_model::label::Requirement;
 use armadex_storage::conformance::Fixture;
-use armadex_storage::conformance::fixture::{live, resource};
+use armadex_storage::conformance::fixture::{live, resource, words};
 use armadex_storage::conformance::model::former::a_store_of_an_earlier_release_is_answered_as_before;
 use armadex_storage::conformance::model::former::unposted::labels_that_are_not_posted_are_found_as_before;
 use armadex_storage::{Health, Sink as _, Tenure};
@@ -24,6 +27,7 @@ use armadex_storage_sql::{
     CopyError, Location, Options, Pace, SchemaStanding, SqlStore, copy, open_as_it_is, open_with,
     renew, schema_standing,
 };
+use audited::audited;
 use sqlx::{Connection, Executor};
 
 /// What a release left, and what is asked of it.
@@ -271,8 +275,7 @@ async fn is_answered_as_before(url: &str, version: i64, left: Left) {
     let store = Arc::new(store.expect("the store"));
     let after = schema_standing(&location).await.expect("a schema");
     assert_eq!(after.version, Some(after.newest));
-    let audited = Arc::clone(&store);
-    let fixture = Fixture::of(&store).audited(move || faults(Arc::clone(&audited)));
+    let fixture = audited(&store);
     match left {
         Left::All => a_store_of_an_earlier_release_is_answered_as_before(&fixture).await,
         Left::Unposted => labels_that_are_not_posted_are_found_as_before(&fixture).await,
@@ -404,16 +407,5 @@ async fn widgets_are_read_by_their_dictionary(fixture: &Fixture) {
 }
 
 fn widget(number: usize) -> Vec<u8> {
-    let word = |of: usize| {
-        let mixed = (of as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        format!("{mixed:016x}")
-    };
-    let words: Vec<String> = (0..20)
-        .map(|at| word((number * 7 + at * 11) % 80))
-        .collect();
-    format!(r#""name":"w-{number}"}},"spec":"{}"}}"#, words.join(" ")).into_bytes()
-}
-
-async fn faults(store: Arc<SqlStore>) -> Vec<String> {
-    store.check().await.expect("a report").faults
+    format!(r#""name":"w-{number}"}},"spec":"{}"}}"#, words(number, 20)).into_bytes()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use armadex_databases::{Engine, Server, Setup, administer};
 use armadex_model::Query;
 use armadex_model::label::Requirement;
-use armadex_storage::conformance::fixture::{all_pods, live, name};
+use armadex_storage::conformance::fixture::{all_pods, live, name, words};
 use armadex_storage::conformance::{Fixture, ObjectBuilder, Writer, object};
 use armadex_storage::{Change, Health, Search as _, Sink as _};
 use armadex_storage_sql::{Location, Mended, Options, SqlStore, Training, migrate, open_as_it_is};
@@ -119,9 +119,7 @@ async fn run(engine: Engine, url: &str, sql: String) -> Result<(), sqlx::Error> 
 
 /// Words that no dictionary knows and each object has, in an order of its own.
 fn pod(number: usize, version: &str) -> ObjectBuilder {
-    let word = |of: usize| (of as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let words = (0..60).map(|at| format!("{:016x}", word((number * 7 + at * 11) % 80)));
-    let words = Vec::from_iter(words).join(" ");
+    let words = words(number, 60);
     let body = format!(r#""name":"pod-{number}"}},"spec":"{words}"}}"#);
     object(&format!("ns-{}", number % 3), &format!("pod-{number}"))
         .uid(&format!("uid-{number}"))

@@ -1,5 +1,7 @@
 //! The behaviour suite on SQLite: as it is opened by users, and with budgets of next to nothing, so that every continuation is taken.
 
+#[path = "fixture/audited.rs"]
+mod audited;
 #[path = "fixture/options.rs"]
 mod options;
 
@@ -7,6 +9,7 @@ use std::sync::Arc;
 
 use armadex_storage::conformance::Fixture;
 use armadex_storage_sql::{Options, SqlStore};
+use audited::audited;
 use options::tiny;
 
 mod usual {
@@ -22,14 +25,8 @@ async fn empty_store(options: Options, tiny: bool) -> Fixture {
     let path = directory.path().join("store.db");
     let store = SqlStore::sqlite(&path, &options).await.expect("a store");
     let store = Arc::new(store);
-    let audited = Arc::clone(&store);
-    let fixture = Fixture::of(&store).audited(move || faults(Arc::clone(&audited)));
     Fixture {
         tiny,
-        ..fixture.guarded(directory)
+        ..audited(&store).guarded(directory)
     }
-}
-
-async fn faults(store: Arc<SqlStore>) -> Vec<String> {
-    store.check().await.expect("a report").faults
 }

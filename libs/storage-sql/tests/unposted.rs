@@ -1,5 +1,8 @@
 //! Labels that tell each object from every other: not in the index, and found all the same. SQLite.
 
+#[path = "fixture/audited.rs"]
+mod audited;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +12,7 @@ use armadex_storage::Change;
 use armadex_storage::conformance::fixture::{ObjectBuilder, all_pods};
 use armadex_storage::conformance::{Fixture, Writer, object};
 use armadex_storage_sql::{Options, SqlStore};
+use audited::audited;
 
 /// Objects whose labels are compared: fewer than the values that are followed, so that chance, by which their hashes are drawn, decides nothing.
 const SAMPLE: u32 = 40;
@@ -21,15 +25,6 @@ async fn open(path: &Path) -> Arc<SqlStore> {
         ..Options::default()
     };
     Arc::new(SqlStore::sqlite(path, &options).await.expect("a store"))
-}
-
-fn fixture_of(store: &Arc<SqlStore>) -> Fixture {
-    let audited = Arc::clone(store);
-    Fixture::of(store).audited(move || faults(Arc::clone(&audited)))
-}
-
-async fn faults(store: Arc<SqlStore>) -> Vec<String> {
-    store.check().await.expect("a report").faults
 }
 
 /// A pod of a cluster, with a label that no other has.
@@ -85,7 +80,7 @@ async fn fleet(fixture: &Fixture) -> Writer {
 async fn a_label_of_its_own_for_each_object_is_not_indexed_once_that_is_known() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store = open(&directory.path().join("store.db")).await;
-    let fixture = fixture_of(&store);
+    let fixture = audited(&store);
     let pods = fleet(&fixture).await;
     // Two labels and their keys for the first, one label less for the others.
     assert_eq!(entries(&store).await, 40 * 4 + 360 * 3);
@@ -117,14 +112,14 @@ async fn what_is_not_indexed_is_found_by_every_operator() {
     let path = directory.path().join("store.db");
     let store = open(&path).await;
     let before = open(&path).await;
-    let fixtures = [fixture_of(&store), fixture_of(&before)];
+    let fixtures = [audited(&store), audited(&before)];
     // The second store has read a catalogue that says nothing of it.
     assert_eq!(fixtures[1].list(&all_pods(), 10).await, [""; 0]);
     fleet(&fixtures[0]).await;
     let nobody = fixtures[0].pods_of("c").await;
     fixtures[0].put(&nobody, [object("ns", "unlabelled")]).await;
     let after = open(&path).await;
-    for fixture in fixtures.iter().chain([&fixture_of(&after)]) {
+    for fixture in fixtures.iter().chain([&audited(&after)]) {
         check_searches(fixture, 0).await;
     }
 }
@@ -162,12 +157,12 @@ async fn a_writer_follows_what_another_has_learnt() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("store.db");
     let (one, other) = (open(&path).await, open(&path).await);
-    let fixture = fixture_of(&one);
+    let fixture = audited(&one);
     fleet(&fixture).await;
     let nobody = fixture.pods_of("c").await;
     fixture.put(&nobody, [object("ns", "unlabelled")]).await;
     let indexed = entries(&one).await;
-    let elsewhere = fixture_of(&other);
+    let elsewhere = audited(&other);
     let pods = elsewhere.pods_of("c").await;
     put(&elsewhere, &pods, "c", 0..10).await;
     assert_eq!(entries(&one).await, indexed + 10 * 3);

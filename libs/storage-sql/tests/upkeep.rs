@@ -1,5 +1,7 @@
 //! What a store keeps of the past, who removes it, and what it says of itself: the same on each database.
 
+#[path = "fixture/each_database.rs"]
+mod each_database;
 #[path = "fixture/home.rs"]
 mod home;
 
@@ -10,7 +12,8 @@ use armadex_storage::conformance::fixture::{all_pods, live};
 use armadex_storage::conformance::{Fixture, ObjectBuilder, Writer, object};
 use armadex_storage::{Change, Purged, Search as _, Sink as _, StoreError};
 use armadex_storage_sql::{Mended, Options, SqlStore, renew};
-use home::{Home, on_each_database};
+use each_database::on_each_database;
+use home::Home;
 
 on_each_database! {
     one_process_purges_and_others_have_nothing_to_do,
@@ -240,7 +243,7 @@ async fn a_store_that_is_renewed_is_another_one_to_whoever_knew_it(home: Home) {
     let written = store.write(pods.batch(listed, Some(live("7")))).await;
     written.expect("written");
     let before = store.head().await.expect("a head");
-    renew(&home.location).await.expect("renewed");
+    renew(&home.location()).await.expect("renewed");
     let after = store.head().await.expect("a head");
     assert_eq!(after.revision, before.revision);
     assert_ne!(after.incarnation, before.incarnation);

@@ -284,6 +284,13 @@ pub fn all_pods() -> Query {
     Query::all(pods())
 }
 
+/// So many words that nothing built in packs and that all objects have, in an order of its own: a trained dictionary finds them. The same for ever.
+pub fn words(number: usize, count: usize) -> String {
+    let word = |of: usize| (of as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let words = (0..count).map(|at| format!("{:016x}", word((number * 7 + at * 11) % 80)));
+    Vec::from_iter(words).join(" ")
+}
+
 /// An object to be stored.
 #[derive(Clone, Debug)]
 pub struct ObjectBuilder(Object);

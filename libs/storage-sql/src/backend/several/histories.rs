@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use armadex_model::ResourceType;
 use armadex_storage::Sink as _;
-use armadex_storage::conformance::fixture::{ObjectBuilder, Writer, resource};
+use armadex_storage::conformance::fixture::{ObjectBuilder, Writer, resource, words};
 use armadex_storage::conformance::{Fixture, object};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -468,16 +468,9 @@ async fn texts(store: &SqlStore, sql: &'static str) -> Vec<String> {
 
 /// Words that no dictionary knows and each object has, in an order of its own.
 fn wordy(number: usize, version: &str) -> ObjectBuilder {
-    let word = |of: usize| {
-        let mixed = (of as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        format!("{mixed:016x}")
-    };
-    let words: Vec<String> = (0..60)
-        .map(|at| word((number * 7 + at * 11) % 80))
-        .collect();
     object("ns", &format!("w-{number:03}"))
         .version(version)
-        .body(format!(r#""name":"w-{number}"}},"spec":"{}"}}"#, words.join(" ")).into_bytes())
+        .body(format!(r#""name":"w-{number}"}},"spec":"{}"}}"#, words(number, 60)).into_bytes())
 }
 
 /// What was packed by a dictionary is there with it, also when the type has left, nobody else needs it, and its history has ended beside that of others.
