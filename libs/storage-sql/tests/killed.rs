@@ -1,19 +1,25 @@
-//! A writer that is killed in the middle of its work: what it was told is stored is there, and the file is sound.
+//! A writer that is killed in the middle of its work: what it was told is stored is there, and the store is sound.
+
+#[path = "fixture/audited.rs"]
+mod audited;
+#[path = "fixture/home.rs"]
+mod home;
 
 use std::io::{BufRead, BufReader, Write as _};
-use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
+use armadex_databases::Engine;
 use armadex_model::label::Requirement;
 use armadex_model::{Query, ResourceType};
 use armadex_storage::conformance::fixture::{all_pods, live, name};
-use armadex_storage::conformance::{Fixture, RULES, Writer, object, resource};
+use armadex_storage::conformance::{RULES, Writer, object, resource};
 use armadex_storage::{Change, Sink as _};
-use armadex_storage_sql::{Options, SqlStore};
+use armadex_storage_sql::{Options, SqlStore, open_with};
+use audited::audited;
+use home::Home;
 
 /// Where the child process writes; without it the child's part does nothing.
-const FILE: &str = "ARMADEX_TEST_KILLED_WRITER";
+const STORE: &str = "ARMADEX_TEST_KILLED_WRITER";
 /// How often it is killed.
 const LIVES: u64 = 6;
 /// Objects of each batch; every second batch deletes half of them again.
@@ -23,10 +29,12 @@ const OBJECTS: usize = 20;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[allow(clippy::print_stdout, reason = "it is how the parent is told")]
 async fn writes_until_it_is_killed() {
-    let Some(path) = std::env::var_os(FILE) else {
+    let Ok(url) = std::env::var(STORE) else {
         return;
     };
-    let store = open(Path::new(&path)).await;
+    let location = url.parse().expect("a location");
+    let store = open_with(&location, &Options::default()).await;
+    let store = store.expect("a store");
     let writer = open_pods(&store).await;
     for batch in stored(&writer) + 1.. {
         let position = live(&batch.to_string());
@@ -40,13 +48,29 @@ async fn writes_until_it_is_killed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_that_is_killed_loses_nothing_that_it_acknowledged() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("store.db");
+    is_killed(Home::in_a_file()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_is_killed_loses_nothing_that_a_postgresql_acknowledged() {
+    if let Some(home) = Home::on(Engine::Postgres) {
+        is_killed(home).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_is_killed_loses_nothing_that_a_mariadb_acknowledged() {
+    if let Some(home) = Home::on(Engine::Mysql) {
+        is_killed(home).await;
+    }
+}
+
+async fn is_killed(home: Home) {
     let mut incarnation = None;
     for life in 1..=LIVES {
-        let acknowledged = kill_after(&path, life * 7);
-        let store = open(&path).await;
-        let fixture = fixture_of(&store);
+        let acknowledged = kill_after(&home.url, life * 7);
+        let store = home.open_with(Options::default()).await;
+        let fixture = audited(&store);
         fixture.assert_sound().await;
         let batch = stored(&open_pods(&store).await);
         assert!(
@@ -68,10 +92,10 @@ async fn a_writer_that_is_killed_loses_nothing_that_it_acknowledged() {
 }
 
 /// Starts a writer and kills it once it has told of so many batches; the last one that it told of.
-fn kill_after(path: &Path, batches: u64) -> u64 {
+fn kill_after(url: &str, batches: u64) -> u64 {
     let mut writer = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", "--nocapture", "writes_until_it_is_killed"])
-        .env(FILE, path)
+        .env(STORE, url)
         .stdout(Stdio::piped())
         .spawn()
         .expect("a writer");
@@ -121,24 +145,10 @@ fn stored(writer: &Writer) -> u64 {
     })
 }
 
-async fn open(path: &Path) -> Arc<SqlStore> {
-    let store = SqlStore::sqlite(path, &Options::default()).await;
-    Arc::new(store.expect("a store"))
-}
-
 async fn open_pods(store: &SqlStore) -> Writer {
     let pods: ResourceType = resource("", "pods", "Pod", true);
     let cluster = store.join(&name("member1"), "incarnation-1", "").await;
     let cluster = cluster.expect("joined");
     let stream = store.open(cluster, "", &pods, RULES).await.expect("opened");
     Writer { cluster, stream }
-}
-
-fn fixture_of(store: &Arc<SqlStore>) -> Fixture {
-    let audited = Arc::clone(store);
-    Fixture::of(store).audited(move || faults(Arc::clone(&audited)))
-}
-
-async fn faults(store: Arc<SqlStore>) -> Vec<String> {
-    store.check().await.expect("a report").faults
 }
