@@ -27,7 +27,7 @@ pub use client::administer;
 pub use database::{Beside, Database};
 pub use engine::Engine;
 pub use galera::Galera;
-pub use not_run::tell_at_the_end;
+pub use not_run::{note_not_run, tell_at_the_end};
 pub use pooler::Pooler;
 pub use server::Server;
 pub use setup::{Disk, Setup};

@@ -37,7 +37,10 @@ pub(crate) fn none_here(engine: Engine) -> Option<String> {
 }
 
 /// Says that this test was not run, past the test runner's capture and at the end of `make test`.
-fn note_not_run(why: &str) -> Result<()> {
+///
+/// # Errors
+/// It cannot be written.
+pub fn note_not_run(why: &str) -> Result<()> {
     let thread = std::thread::current();
     let what = format!("{}: {why}", thread.name().unwrap_or("a test"));
     std::io::stderr().write_all(line(&what).as_bytes())?;

@@ -12,20 +12,28 @@ const CASE: &str = "ARMADEX_TEST_SOURCE";
 #[test]
 #[allow(clippy::print_stdout, reason = "it is how the parent is told")]
 fn takes_a_database() {
-    if std::env::var_os(CASE).is_none() {
-        return;
-    }
-    match Database::for_test(Engine::Mysql).expect("no trouble") {
+    let engine = match std::env::var(CASE).as_deref() {
+        Ok("ARMADEX_TEST_POSTGRES") => Engine::Postgres,
+        Ok(_) => Engine::Mysql,
+        Err(_) => return,
+    };
+    match Database::for_test(engine).expect("no trouble") {
         Some(database) => println!("took {} {}", database.server().port(), database.name()),
         None => println!("took none"),
     }
 }
 
+/// With these variables, of which one names a server, and so of which kind it is.
 fn run(variables: &[(&str, &str)]) -> (bool, String) {
+    let is_postgres = |(name, _): &(&str, &str)| *name == "ARMADEX_TEST_POSTGRES";
+    let case = match variables.iter().any(is_postgres) {
+        true => "ARMADEX_TEST_POSTGRES",
+        false => "ARMADEX_TEST_MYSQL",
+    };
     let done: Output = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", "takes_a_database"])
         .arg("--show-output")
-        .env(CASE, "yes")
+        .env(CASE, case)
         .env_remove("ARMADEX_TEST_DATABASES")
         .env_remove("ARMADEX_TEST_NOT_RUN")
         .envs(variables.iter().copied())
@@ -39,15 +47,25 @@ fn run(variables: &[(&str, &str)]) -> (bool, String) {
 }
 
 #[test]
-fn a_server_that_is_named_is_used_and_left_as_it_was() {
-    let Some(own) = Database::for_test(Engine::Mysql).expect("no trouble") else {
+fn a_mariadb_that_is_named_is_used_and_left_as_it_was() {
+    is_used(Engine::Mysql, "ARMADEX_TEST_MYSQL", "SHOW DATABASES");
+}
+
+#[test]
+fn a_postgresql_that_is_named_is_used_and_left_as_it_was() {
+    let databases = "SELECT datname FROM pg_database ORDER BY datname";
+    is_used(Engine::Postgres, "ARMADEX_TEST_POSTGRES", databases);
+}
+
+fn is_used(engine: Engine, variable: &str, databases: &str) {
+    let Some(own) = Database::for_test(engine).expect("no trouble") else {
         return;
     };
-    let server = Server::start(Engine::Mysql, &Setup::default()).expect("a server");
-    let databases = || administer(server.address(), "SHOW DATABASES").expect("a list");
+    let server = Server::start(engine, &Setup::default()).expect("a server");
+    let databases = || administer(server.address(), databases).expect("a list");
     let before = databases();
     let url = server.address().database("ignored");
-    let (succeeded, said) = run(&[("ARMADEX_TEST_MYSQL", &url)]);
+    let (succeeded, said) = run(&[(variable, &url)]);
     let took = format!("took {} armadex_test_", server.address().port());
     assert!(succeeded && said.contains(&took), "{said}");
     assert_eq!(databases(), before);
