@@ -1,16 +1,19 @@
 //! Connections with a server: what is asked for and not there costs none, nor does what is refused; and how often a read goes the way there and back.
 
-use armadex_databases::Engine;
+use armadex_databases::{Address, Engine, administer};
 use armadex_model::{ClusterName, ObjectKey};
-use armadex_storage::Search as _;
+use armadex_storage::conformance::fixture::all_pods;
 use armadex_storage::conformance::{object, resource};
+use armadex_storage::{Search as _, Sink as _};
 use futures::future::join_all;
 use sqlx::{Connection, Executor, MySqlConnection, PgConnection};
+use tokio::task::spawn_blocking;
 
 use super::place::{Home, fixture_of, open};
 use super::proxy::Proxy;
 use crate::backend::error::is_collision;
 use crate::backend::{Lane, head_row, row};
+use crate::options::Options;
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
 
@@ -51,6 +54,53 @@ async fn what_is_not_there_costs_no_connection() {
         assert_eq!(number(&store, engine).await, before);
         store.shutdown().await;
     }
+}
+
+/// However much is asked at the same time: as many as `--store-connections` says, and on MySQL one more for a check.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_opens_no_more_connections_than_it_was_told() {
+    for place in Home::on_each_server() {
+        for told in [4, 13] {
+            let options = Options::default().with_connections(told);
+            let store = place.store_with(&options).await;
+            let fixture = fixture_of(&store);
+            let pods = fixture.pods_of("m").await;
+            fixture.put(&pods, [object("ns", "a")]).await;
+            let (cluster, query) = (ClusterName::new("m").expect("a name"), all_pods());
+            let gvr = resource("", "pods", "Pod", true).gvr;
+            let key = ObjectKey::new("ns", "a");
+            let searches = join_all((0..40).map(|_| fixture.list(&query, 10)));
+            let counts = join_all((0..40).map(|_| store.count(&query)));
+            let gets = join_all((0..40).map(|_| store.get(&cluster, &gvr, &key)));
+            let sweeps = (0..40).map(|_| store.keys(pods.cluster, pods.stream.resource, None, 1));
+            let writes = (0..10).map(|n| [object("ns", &format!("b-{n}"))]);
+            let writes = join_all(writes.map(|one| fixture.put(&pods, one)));
+            let checks = join_all((0..3).map(|_| store.check()));
+            tokio::join!(searches, counts, gets, join_all(sweeps), writes, checks);
+            // None that works is closed while another one is wanted.
+            let open = open_to(place.database.server(), place.database.name()).await;
+            let most = match place.database.server().engine() {
+                Engine::Postgres => told,
+                Engine::Mysql => told + 1,
+            };
+            assert!((told - 1..=most).contains(&open), "{open} of {told}");
+            store.shutdown().await;
+        }
+    }
+}
+
+/// How many connections a server has to this database, as its administrator sees it.
+async fn open_to(server: &Address, database: &str) -> u32 {
+    let (server, of) = (server.clone(), format!("'{database}'"));
+    let text = match server.engine() {
+        Engine::Postgres => format!("SELECT COUNT(*) FROM pg_stat_activity WHERE datname = {of}"),
+        Engine::Mysql => {
+            format!("SELECT COUNT(*) FROM information_schema.processlist WHERE db = {of}")
+        }
+    };
+    let said = spawn_blocking(move || administer(&server, &text)).await;
+    let said = said.expect("no panic").expect("an answer");
+    said.trim().parse().expect("a number")
 }
 
 /// What is said to a server once its statements are known: whoever is far away waits for an answer to each.
