@@ -64,7 +64,8 @@ fn is_of_pooler(code: &str) -> bool {
 
 fn class_of(code: &str) -> Class {
     match code {
-        // Rollbacks by serialization and deadlock, a table that another process made.
+        // Rollbacks by serialization (a replica that has to overwrite what is read; under READ COMMITTED only engines that are not PostgreSQL) and
+        // deadlock, a table that another process made.
         "40000" | "40001" | "40P01" | "42P07" => Class::Collision,
         // A unique key.
         "23505" => Class::Duplicate,

@@ -334,6 +334,37 @@ async fn without_prepared_statements_all_goes_on_the_same() {
     assert_eq!(kept.expect("an answer"), Some(0));
 }
 
+/// No transaction of ours is of the kind that PostgreSQL itself ends so, but for readings that a replica cancels: another engine that speaks as it does may.
+#[tokio::test]
+async fn a_transaction_that_cannot_be_put_in_order_with_others_is_done_anew() {
+    let Some((place, server)) = place() else {
+        return;
+    };
+    open(&server).await.expect("a database");
+    let connect = async || {
+        let connection = sqlx::PgConnection::connect(&place.url()).await;
+        connection.expect("a connection")
+    };
+    let (mut one, mut other) = (connect().await, connect().await);
+    let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT rev FROM head";
+    let advance = "UPDATE head SET rev = rev + 1";
+    for connection in [&mut one, &mut other] {
+        let begun = sqlx::raw_sql(begin).execute(connection).await;
+        begun.expect("begun");
+    }
+    let both = "UPDATE head SET rev = rev + 1; COMMIT";
+    sqlx::raw_sql(both).execute(&mut one).await.expect("faster");
+    let refused = sqlx::raw_sql(advance).execute(&mut other).await;
+    let refused = refused.expect_err("it sees what was before");
+    let code = refused.as_database_error();
+    let code = code.and_then(sqlx::error::DatabaseError::code);
+    assert_eq!(code.as_deref(), Some("40001"));
+    assert_eq!(
+        error::class(&refused),
+        crate::backend::error::Class::Collision
+    );
+}
+
 /// As in [`super::limits`], for whatever a page asks.
 const SHORT: std::time::Duration = std::time::Duration::from_millis(300);
 

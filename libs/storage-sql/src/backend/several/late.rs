@@ -15,11 +15,11 @@ use super::proxy::{Cut, Proxy};
 use crate::store::SqlStore;
 
 /// To connect and to begin, and for one statement: where the server says nothing that is given up five seconds later.
-const TIMES: &str = "connect_timeout=2s&statement_timeout=2s";
+const TIMES: &str = "connect_timeout=4s&statement_timeout=4s";
 /// Less than any of these,
 const WITHIN: Duration = Duration::from_secs(1);
 /// and more than all.
-const BEYOND: Duration = Duration::from_secs(10);
+const BEYOND: Duration = Duration::from_secs(13);
 /// The bodies of a page, which nobody else reads.
 const BODIES: &str = "SELECT rev, dict, body";
 

@@ -4,6 +4,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use armadex_databases::Engine;
 use armadex_model::{GroupVersionResource, Query};
 use armadex_storage::Change;
 use armadex_storage::conformance::fixture::all_pods;
@@ -15,6 +16,7 @@ use tokio::time::{Instant, sleep};
 use super::place::{
     Home, PATIENCE, PAUSE, Place, fixture_of, open, persist, wait_until_somebody_waits,
 };
+use crate::backend::error::chain;
 use crate::backend::{Lane, head_row, rows};
 use crate::sql::statement::Statement;
 use crate::sql::{head, object};
@@ -151,13 +153,15 @@ async fn follow(store: &SqlStore, done: &AtomicBool) -> usize {
     }
 }
 
-/// Types of one cluster in the same namespaces, which come and go: each wants the rows of these namespaces, of the cluster and of the head.
+/// Types of one cluster in the same namespaces, which come and go: each wants the rows of these namespaces, of the cluster and of the head, and waits for another
+/// one that has them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writers_that_collide_lose_nothing() {
     for place in Home::on_each_server() {
-        let stores = place.stores(WRITERS).await;
+        let (stores, looks) = (place.stores(WRITERS).await, place.store().await);
         let writing = stores.iter().enumerate();
-        join_all(writing.map(|(number, store)| come_and_go(store, number))).await;
+        let writing = join_all(writing.map(|(number, store)| come_and_go(store, number)));
+        tokio::join!(writing, wait_until_somebody_waits(&place, &looks));
         let fixture = fixture_of(&stores[0]);
         for number in 0..WRITERS {
             let gvr = GroupVersionResource::new("", "v1", type_name(number));
@@ -250,6 +254,35 @@ async fn a_batch_that_a_server_ends_for_a_deadlock_is_done_anew_before_anybody_h
         }
         assert!(was_ended, "each time the other one was ended");
         assert_eq!(fixture.list(&all_pods(), 500).await.len(), 200 + written);
+        fixture.assert_sound().await;
+    }
+}
+
+/// Somebody holds the row that all batches want for longer than one waits for it. That is told to who brought it, who tries again, and is no outage.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_waits_for_a_row_for_as_long_as_it_may_is_given_up_and_written_later() {
+    for place in Home::on_each_server() {
+        let other = place.store().await;
+        let store = open(&format!("{}&lock_timeout=1s", place.database.patient_url())).await;
+        let fixture = fixture_of(&store);
+        let pods = fixture.pods_of("m").await;
+        let mut holder = other.database.write().await.expect("a transaction");
+        holder.execute(head::advance(0)).await.expect("held");
+        let change = Change::Put(object("ns", "a").build());
+        let refused = fixture.write(&pods, [change]).await;
+        let refused = refused.expect_err("somebody else has the row");
+        assert!(refused.is_transient() && !refused.is_told(), "{refused}");
+        let cause = chain(&refused).to_lowercase();
+        let words = match place.database.server().engine() {
+            Engine::Postgres => "lock timeout",
+            Engine::Mysql => "lock wait timeout exceeded",
+        };
+        assert!(cause.contains(words), "{cause}");
+        let known = store.availability();
+        assert!(known.writes && known.outages == 0, "{known:?}");
+        holder.rollback().await.expect("let go");
+        let written = persist(&fixture, &pods, &[object("ns", "a")]).await;
+        assert_eq!(written.expect("written").added, 1);
         fixture.assert_sound().await;
     }
 }
