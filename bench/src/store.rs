@@ -5,6 +5,7 @@
 //! other ones than those that the built-in dictionaries were trained on. The store learns from them as it does in a fleet, when it looks after
 //! itself: in between, if the first write takes long enough, and before they are changed. No control plane is there, and no other process but the server of a database, whose processor time is told beside ours.
 
+mod aims;
 mod backing;
 mod meter;
 mod pods;

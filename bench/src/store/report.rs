@@ -1,10 +1,11 @@
-//! What was measured of the store. Nothing here has a bound: `libs/storage-sql/tests/budgets.rs` holds what pages look at, which no
-//! machine changes. Pure.
+//! What was measured of the store, beside what is to be reached (`aims`). What pages look at, which no machine changes, is held by
+//! `libs/storage-sql/tests/budgets.rs`. Pure.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::aims;
 use super::queries::PAGES;
 use crate::table::{Row, told};
 
@@ -107,26 +108,60 @@ impl Report {
             told("pods", size),
             self.pruned.row(),
         ];
-        rows.extend(self.written.iter().map(Work::row));
+        let written = self.written.iter().enumerate();
+        rows.extend(written.map(|(number, work)| match number {
+            0 => at_least(work.row(), work.per_second, aims::first_write(self.store)),
+            _ => work.row(),
+        }));
         rows.extend(self.upkeep.iter().map(Work::row));
         rows.push(self.list.row());
         for page in &self.pages {
-            rows.extend(page.rows_of_table());
+            rows.extend(page.rows_of_table(self.store));
         }
-        rows.push(told("get", format!("{:.2} ms", self.get_milliseconds)));
-        for (what, bytes) in [
-            ("bytes per object on disk, fresh", self.fresh_bytes),
-            ("the same with what was superseded", self.disk_bytes),
-            ("the same once that is past", self.settled_bytes),
+        let milliseconds = self.get_milliseconds;
+        let get = told("get", format!("{milliseconds:.2} ms"));
+        rows.push(at_most(get, milliseconds, aims::get(self.store), "ms"));
+        for (what, bytes, most) in [
+            ("bytes per object on disk, fresh", self.fresh_bytes, None),
+            ("the same with what was superseded", self.disk_bytes, None),
+            (
+                "the same once that is past",
+                self.settled_bytes,
+                aims::settled_bytes(self.store),
+            ),
         ] {
-            rows.push(told(what, bytes.to_string()));
+            let row = told(what, bytes.to_string());
+            rows.push(at_most(row, bytes as f64, most, "bytes"));
         }
         rows
     }
 }
 
+/// With an aim, where it has one.
+fn at_most(row: Row, measured: f64, most: Option<f64>, unit: &str) -> Row {
+    match most {
+        Some(most) => Row {
+            aim: format!("at most {most} {unit}"),
+            met: measured <= most,
+            ..row
+        },
+        None => row,
+    }
+}
+
+fn at_least(row: Row, per_second: f64, least: Option<f64>) -> Row {
+    match least {
+        Some(least) => Row {
+            aim: format!("at least {least}/s"),
+            met: per_second >= least,
+            ..row
+        },
+        None => row,
+    }
+}
+
 impl Page {
-    fn rows_of_table(&self) -> Vec<Row> {
+    fn rows_of_table(&self, store: &str) -> Vec<Row> {
         if let Some(refused) = &self.refused {
             return vec![told(self.query, format!("refused: {refused}"))];
         }
@@ -134,14 +169,50 @@ impl Page {
             let (found, looked_at) = (self.rows[index], self.looked_at[index]);
             let what = format!("{}, page of {}", self.query, PAGES[index]);
             let milliseconds = self.milliseconds[index];
-            told(
+            let row = told(
                 &what,
                 format!("{milliseconds:.1} ms, {found} rows, {looked_at} looked at"),
-            )
+            );
+            let most = aims::page(store, self.query, PAGES[index]);
+            at_most(row, milliseconds, most, "ms")
         };
         let count = format!("{:.1} ms, {}", self.count_milliseconds, self.counted);
         let mut rows: Vec<_> = (0..PAGES.len()).map(page).collect();
         rows.push(told(&format!("{}, count", self.query), count));
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::missed;
+
+    #[test]
+    fn what_was_reached_and_is_no_more_is_missed() {
+        let slow = |query| Page {
+            query,
+            milliseconds: [1.5, 4.5],
+            ..Page::default()
+        };
+        let mut report = Report {
+            store: "mysql",
+            written: vec![Work::new("written"), Work::new("again")],
+            pages: vec![slow("page"), slow("newest"), slow("label without a match")],
+            get_milliseconds: 0.5,
+            settled_bytes: 2_000,
+            ..Report::default()
+        };
+        report.written[0].add(100, Duration::from_millis(10));
+        assert_eq!(
+            missed(&report.rows()),
+            [
+                "written was 0.01 s, 10000/s instead of at least 12000/s",
+                "newest, page of 100 was 4.5 ms, 0 rows, 0 looked at instead of at most 4 ms",
+            ]
+        );
+        report.store = "sqlite";
+        let of_a_file = missed(&report.rows());
+        assert_eq!(of_a_file.len(), 3, "{of_a_file:#?}");
     }
 }
