@@ -1,5 +1,4 @@
-//! An upgrade, there and back: the program of before the newest migration of the store and this one work on one store, until something begins that the former
-//! one does not know.
+//! An upgrade, there and back: the program of before the newest migration of the store and this one work on one store.
 //!
 //! The former one is built from the history of the repository, which takes minutes: `make e2e-upgrade` does that and runs these.
 
@@ -17,7 +16,7 @@ use armadex_e2e::scenario::{
     Apart, SOON, TALKATIVE, join_seeded, wait_until_equal, wait_until_watched,
 };
 use armadex_e2e::store::StoreKind;
-use armadex_e2e::{Harness, Options, deploy, wait_until};
+use armadex_e2e::{Harness, Options, wait_until};
 use tokio_util::sync::CancellationToken;
 
 const MEMBER: &str = "member1";
@@ -31,10 +30,6 @@ const CHURN: Churn = Churn {
 const WATCH_WINDOW: &str = "--watch-window=30";
 /// How old what is told of the past may be.
 const MEASURED: Duration = Duration::from_secs(20);
-/// Of what the former one does not know, and would not leave where it is.
-const HISTORY: &str = "--history-of=pods";
-/// What is said of a store that serves others.
-const REFUSAL: &str = "use a newer binary";
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "by make e2e-upgrade"]
@@ -68,7 +63,7 @@ async fn the_story(store: StoreKind) -> Result<()> {
     armadex::install_apart(&fleet).await?;
     let mut then = former.parts(&fleet).await?;
     then.apiserver.register(&fleet).await?;
-    fleet.kubectl("host").apply(&deploy::policy()?).await?;
+    fleet.kubectl("host").apply(&former.policy()?).await?;
     join_seeded(&fleet, MEMBER).await?;
 
     let member = fleet.member(MEMBER)?.client().await?;
@@ -88,9 +83,11 @@ async fn the_story(store: StoreKind) -> Result<()> {
     then.synchro.end();
     wait_until_watched(&now.synchro, 1, SOON).await?;
     then.synchro.restart().await?;
-    the_former_one_is_refused(&fleet, &own, (&mut now, &mut then)).await?;
+    labels_outlive_the_former_one(&fleet, (&mut now, &mut then)).await?;
     has_what_the_member_has(&fleet).await?;
     now.stop()?;
+    then.synchro.end();
+    then.apiserver.end();
     armadex::check_store(&fleet).await?;
     fleet.finish().await;
     Ok(())
@@ -172,39 +169,41 @@ async fn reads_what_the_member_has(
     other.restart().await
 }
 
-/// What begins now needs programs that know of it: the former one ends with the next that it asks of the store, with a word, and does not start again.
-async fn the_former_one_is_refused(
+/// What the newest migration is for: the former one neither knows of labels of clusters nor takes them away.
+async fn labels_outlive_the_former_one(
     fleet: &Harness,
-    own: &Build,
     (now, then): (&mut Apart, &mut Apart),
 ) -> Result<()> {
-    now.synchro.stop()?;
-    now.synchro = own.start(fleet, Role::Synchro, &[HISTORY]).await?;
-    wait_until("there is a history", SOON, || async {
-        let metrics = now.synchro.metrics().await?;
-        Ok(metrics.contains("\narmadex_store_history_bytes"))
-    })
-    .await?;
-    // Nobody has the member by now but the former one.
+    let label = ["label", "--overwrite", "pediacluster", MEMBER, "env=prod"];
+    fleet.kubectl("host").run(&label).await?;
+    are_chosen(fleet, now).await?;
     now.synchro.end();
-    for part in [&mut then.synchro, &mut then.apiserver] {
-        let (kubeconfig, server) = (fleet.host().kubeconfig(), armadex::server_name());
-        wait_until("the former one ends", SOON, || async {
-            // Answered or not; a synchro has no such port.
-            let pods = format!("{}?limit=1", Kind::PODS.fleet_path());
-            let _ = raw::get_from(&kubeconfig, part.listen, &server, &pods).await;
-            Ok(!part.record().is_alive())
-        })
-        .await?;
-        let log = part.log();
-        ensure!(log.contains(REFUSAL), "{log}");
-        ensure!(!log.contains("panicked at"), "{log}");
-        let started = part.restart().await;
-        let refused = started.err().context("the former one was let in")?;
-        let said = format!("{refused:#}");
-        ensure!(said.contains(REFUSAL), "{said}");
-    }
-    now.synchro.restart().await
+    wait_until_watched(&then.synchro, 1, SOON).await?;
+    is_stored(fleet, std::slice::from_ref(&now.apiserver), "beside-labels").await?;
+    are_chosen(fleet, now).await?;
+    now.synchro.restart().await?;
+    then.synchro.end();
+    wait_until_watched(&now.synchro, 1, SOON).await
+}
+
+/// By this one's API server.
+async fn are_chosen(fleet: &Harness, now: &Apart) -> Result<()> {
+    let pods = format!(
+        "{}?limit=1&clusterSelector=env%3Dprod",
+        Kind::PODS.fleet_path()
+    );
+    let (kubeconfig, server) = (fleet.host().kubeconfig(), armadex::server_name());
+    wait_until(
+        "pods are chosen by a label of their cluster",
+        SOON,
+        || async {
+            let asked = raw::get_from(&kubeconfig, now.apiserver.listen, &server, &pods).await?;
+            let answer = asked.context("no answer")?;
+            ensure!(answer.code == 200, "{}: {}", answer.code, answer.body);
+            Ok(answer.body.contains("\"uid\""))
+        },
+    )
+    .await
 }
 
 async fn has_what_the_member_has(fleet: &Harness) -> Result<()> {
@@ -234,6 +233,14 @@ impl Build {
             binary: armadex::binary()?,
             name: "own",
         })
+    }
+
+    /// As it was shipped then: templates of later ones may call what the former one does not have.
+    fn policy(&self) -> Result<String> {
+        let place = self.binary.ancestors().nth(3);
+        let source = place.context("it lies in no target")?.join("source");
+        let policy = source.join("deploy/policies/karmada.yaml");
+        std::fs::read_to_string(&policy).with_context(|| policy.display().to_string())
     }
 
     async fn parts(&self, fleet: &Harness) -> Result<Apart> {

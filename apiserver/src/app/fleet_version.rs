@@ -15,6 +15,7 @@ pub(super) fn fleet_version(catalog: &Catalog) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
+    use armadex_model::ClusterLabels;
     use armadex_storage::ClusterEntry;
     use armadex_storage::conformance::fixture::name;
 
@@ -26,6 +27,7 @@ mod tests {
             let entry = ClusterEntry {
                 health: None,
                 version: version.map(str::to_owned),
+                labels: ClusterLabels::default(),
                 resources: Arc::default(),
             };
             (name(cluster), Arc::new(entry))

@@ -100,7 +100,7 @@ mod tests {
     use std::sync::Arc;
 
     use armadex_model::query::{NamespaceScope, Scope};
-    use armadex_model::{GroupVersionResource, Query};
+    use armadex_model::{ClusterLabels, GroupVersionResource, Query};
     use armadex_storage::Health;
     use armadex_storage::conformance::fixture::all_pods;
 
@@ -123,6 +123,7 @@ mod tests {
             let entry = ClusterEntry {
                 health,
                 version: None,
+                labels: ClusterLabels::default(),
                 resources: Arc::new(resources.iter().cloned().map(Arc::new).collect()),
             };
             let name = ClusterName::new(name).expect("a name");

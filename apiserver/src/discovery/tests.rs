@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
+use armadex_model::{ClusterLabels, ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{Catalog, ClusterEntry};
 use serde_json::{Value, json};
 
@@ -38,6 +38,7 @@ fn catalog() -> Catalog {
         let entry = ClusterEntry {
             health: None,
             version: None,
+            labels: ClusterLabels::default(),
             resources: Arc::new(resources),
         };
         catalog

@@ -189,6 +189,7 @@ pub(crate) fn fingerprint(query: &Query, total: Option<u64>) -> String {
         clusters,
         namespaces,
         names,
+        cluster_labels,
         labels,
         fields,
         order,
@@ -200,7 +201,7 @@ pub(crate) fn fingerprint(query: &Query, total: Option<u64>) -> String {
     for filter in [clusters, namespaces, names] {
         add_filter(&mut add, filter);
     }
-    for requirements in [labels, fields] {
+    for requirements in [cluster_labels, labels, fields] {
         add(&requirements.len().to_string());
         for requirement in requirements {
             add_requirement(&mut add, requirement);
@@ -288,6 +289,9 @@ mod tests {
         let mut others = vec![fingerprint(&query(), Some(10))];
         let mut other = query();
         other.labels.push(Requirement::is_in("a", ["b"]));
+        others.push(fingerprint(&other, None));
+        let mut other = query();
+        other.cluster_labels.push(Requirement::is_in("a", ["b"]));
         others.push(fingerprint(&other, None));
         let mut other = query();
         other.fields.push(Requirement::is_in("a", ["b"]));

@@ -7,6 +7,7 @@ mod edited;
 mod entry;
 pub(crate) mod finalizer;
 mod idle;
+mod labels;
 mod made;
 mod standing;
 #[cfg(test)]
@@ -39,6 +40,7 @@ use crate::told::metrics::ClusterMetrics;
 use crate::told::{keeper, outages};
 use crate::tree::entry::{Entrant, Entry};
 use crate::tree::idle::Idle;
+use crate::tree::labels::Labels;
 use crate::tree::made::{Made, Ready};
 use crate::tree::standing::Standing;
 
@@ -119,6 +121,8 @@ struct Branches {
     refused: Option<Instant>,
     /// What was done while no session ran.
     idle: Option<Idle>,
+    /// What the store knows of the object's labels.
+    labels: Labels,
 }
 
 struct Live {
@@ -259,6 +263,7 @@ impl Tree {
             made: Made::default(),
             refused: None,
             idle: None,
+            labels: Labels::default(),
         }
     }
 
@@ -294,13 +299,19 @@ impl Tree {
         let Some(cluster) = self.enter(branches, entry, &entrant).await else {
             return Turn::Retry;
         };
+        // Before a session begins: one that goes on as a former cluster takes them along. One that runs is not to wait for the store.
+        let mut is_labelled = true;
+        if branches.session.is_none() {
+            is_labelled = branches.label(entry, &entrant, (cluster, &object)).await;
+        }
         let directed = self.direct(branches, &object, cluster);
         if let Some(words) = directed.ends {
             warn!(cluster = %self.name, reason = words, "the session ends");
             *entry = branches.dismiss_session().await;
         }
         if directed.refused && branches.session.is_none() {
-            return match idle::tell(&mut branches.idle, entry, &entrant, &object).await {
+            let told = idle::tell(&mut branches.idle, entry, &entrant, &object).await;
+            return match told && is_labelled {
                 true => {
                     branches.wait();
                     Turn::Wait
@@ -308,13 +319,18 @@ impl Tree {
                 false => Turn::Retry,
             };
         }
-        directed.again.map_or(Turn::Wait, Turn::Settle)
+        is_labelled = is_labelled && branches.label(entry, &entrant, (cluster, &object)).await;
+        match directed.again {
+            Some(again) => Turn::Settle(again),
+            None if is_labelled => Turn::Wait,
+            None => Turn::Retry,
+        }
     }
 
     /// The number of the cluster in the store. Without one that is told.
     async fn enter(
         &self,
-        branches: &Branches,
+        branches: &mut Branches,
         entry: &mut Entry,
         entrant: &Entrant<'_>,
     ) -> Option<ClusterId> {
@@ -326,6 +342,8 @@ impl Tree {
                 // Since it has been known a session may have gone on as a former cluster.
                 if *entry != before {
                     board.entered(cluster);
+                    // Somebody else may have told it others meanwhile.
+                    branches.labels = Labels::default();
                 }
                 Some(cluster)
             }
@@ -559,6 +577,18 @@ impl Branches {
             Some(left) if left.is_cancelled() => Entry::Lost,
             _ => Entry::Unknown,
         }
+    }
+
+    /// Tells the store the labels of the object, unless it knows; whether it does. A session that goes on as a former cluster says what number it has from then on.
+    async fn label(
+        &mut self,
+        entry: &mut Entry,
+        entrant: &Entrant<'_>,
+        (cluster, object): (ClusterId, &PediaCluster),
+    ) -> bool {
+        let cluster = self.standing.board.entry().unwrap_or(cluster);
+        let told = self.labels.tell((cluster, entry), entrant, object);
+        told.await
     }
 
     /// Nothing has failed any more and nothing is tried: the cluster waits, as its other conditions say for what.

@@ -5,6 +5,7 @@
 
 pub mod body;
 pub mod cluster;
+pub mod cluster_labels;
 pub mod field;
 mod field_selector;
 pub mod filter;
@@ -18,6 +19,7 @@ mod search;
 pub mod term;
 
 pub use cluster::ClusterName;
+pub use cluster_labels::ClusterLabels;
 pub use filter::NameFilter;
 pub use key::ObjectKey;
 pub use query::Query;

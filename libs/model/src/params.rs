@@ -272,6 +272,7 @@ fn query(
         )
         .and(fields.namespaces),
         names: place_or(None, raw.names("names")?, labels.names).and(fields.names),
+        cluster_labels: Vec::new(),
         labels: labels.labels,
         fields: fields.requirements,
         order: match raw.text("orderby") {

@@ -17,6 +17,8 @@ pub struct Query {
     pub namespaces: NameFilter,
     /// Object names asked for.
     pub names: NameFilter,
+    /// Requirements on the labels of clusters ([`crate::ClusterLabels`]): only clusters of which all hold are searched.
+    pub cluster_labels: Vec<Requirement>,
     /// Label requirements.
     pub labels: Vec<Requirement>,
     /// Requirements on indexed fields ([`crate::field`]); the key is the label.
@@ -37,6 +39,7 @@ impl Query {
             clusters: NameFilter::Any,
             namespaces: NameFilter::Any,
             names: NameFilter::Any,
+            cluster_labels: Vec::new(),
             labels: Vec::new(),
             fields: Vec::new(),
             order: Vec::new(),

@@ -4,6 +4,7 @@
 mod apply;
 pub(crate) mod delta;
 pub(crate) mod holders;
+mod label_sets;
 mod sets;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{Catalog, SharedMap};
 
 use holders::{Holders, KnownHolders};
+use label_sets::LabelSets;
 use sets::{List, Sets};
 
 /// One state of the catalogue. Immutable; a copy shares all that it does not change. Clusters and streams that wait for their purge are not in it: their
@@ -37,6 +39,8 @@ pub(crate) struct Snapshot {
     holders: SharedMap<i32, usize>,
     /// The sets of types that clusters have.
     sets: Sets,
+    /// The sets of labels that clusters have.
+    label_sets: LabelSets,
     /// The terms of label keys whose values are not posted, by type.
     unposted: SharedMap<i32, Arc<BTreeSet<i64>>>,
     /// The clusters of types that were asked for.

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod catalog;
+pub(crate) mod cluster_labels;
 pub(crate) mod copy;
 pub(crate) mod counter;
 pub(crate) mod dialect;

@@ -23,6 +23,7 @@
 pub(crate) mod admit;
 mod beside;
 pub(crate) mod catalog_change;
+pub(crate) mod cluster_labels;
 pub(crate) mod clusters;
 pub(crate) mod counters;
 pub(crate) mod dictionaries;

@@ -1,11 +1,11 @@
-//! Stores that an earlier release left, opened by this one: SQLite at versions 4 to 7, 9 and 10 of its schema, PostgreSQL and MariaDB at versions 1 to 7.
+//! Stores that an earlier release left, opened by this one: SQLite at versions 4 to 7 and 9 to 11 of its schema, PostgreSQL and MariaDB at versions 1 to 8.
 //!
 //! `former/*.sql` are what a binary of then left after `armadex_storage::conformance::model::former::fill` on an empty store, opened with a
 //! `label_sample` of 4, and `former/unposted/*.sql` after `former::unposted::fill_one_by_one` and a purge, with one of 8. `former/tenures/*.sql` and
 //! `former/streams/*.sql` are the same of the two versions after these, when the owner's second tenure had begun; `former/types/*.sql` and
 //! `former/own_fields/*.sql` (none of SQLite, whose version 8 was made in other words) of the next two and `former/past/*.sql` of the one after these, with what [`events_are_told_apart_as_before`] and [`what_left_comes_back`] say. `former/dictionaries/*.sql` are these last ones after a binary of
 //! the next version had migrated them, purged what had left, stored what [`widgets_are_read_by_their_dictionary`] says, trained a dictionary on it, and stored a quarter of it once more. `former/filled/*.sql` are
-//! of that version as the first ones are of theirs. What is kept is all of `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They
+//! of that version as the first ones are of theirs. `former/history/*.sql` are those of `former/past` after `armadex migrate` of the version after it. What is kept is all of `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They
 //! are never made anew: what a later release writes is no earlier one's.
 
 #[path = "fixture/audited.rs"]
@@ -63,7 +63,7 @@ impl Left {
 /// A version of the schema, and a dump of it.
 type Former = (i64, &'static str, Left);
 
-const SQLITE: [Former; 9] = [
+const SQLITE: [Former; 10] = [
     (4, include_str!("former/sqlite.sql"), Left::All),
     (
         4,
@@ -85,8 +85,9 @@ const SQLITE: [Former; 9] = [
         Left::Pruned,
     ),
     (10, include_str!("former/filled/sqlite.sql"), Left::All),
+    (11, include_str!("former/history/sqlite.sql"), Left::Types),
 ];
-const POSTGRES: [Former; 10] = [
+const POSTGRES: [Former; 11] = [
     (1, include_str!("former/postgres.sql"), Left::All),
     (
         1,
@@ -121,8 +122,9 @@ const POSTGRES: [Former; 10] = [
         Left::Pruned,
     ),
     (7, include_str!("former/filled/postgres.sql"), Left::All),
+    (8, include_str!("former/history/postgres.sql"), Left::Types),
 ];
-const MYSQL: [Former; 10] = [
+const MYSQL: [Former; 11] = [
     (1, include_str!("former/mysql.sql"), Left::All),
     (1, include_str!("former/unposted/mysql.sql"), Left::Unposted),
     (2, include_str!("former/tenures/mysql.sql"), Left::Tenures),
@@ -141,6 +143,7 @@ const MYSQL: [Former; 10] = [
         Left::Pruned,
     ),
     (7, include_str!("former/filled/mysql.sql"), Left::All),
+    (8, include_str!("former/history/mysql.sql"), Left::Types),
 ];
 
 /// As a store is once its watch window is over.
@@ -174,7 +177,7 @@ fn migrations(folder: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sqlite_at_versions_4_to_10() {
+async fn sqlite_at_versions_4_to_11() {
     for (version, dump, left) in SQLITE {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("store.db");
@@ -191,7 +194,7 @@ async fn sqlite_at_versions_4_to_10() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgres_at_versions_1_to_7() {
+async fn postgres_at_versions_1_to_8() {
     for (version, dump, left) in POSTGRES {
         let Some(database) = Database::for_test(Engine::Postgres).expect("a server") else {
             return;
@@ -205,7 +208,7 @@ async fn postgres_at_versions_1_to_7() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn mysql_at_versions_1_to_7() {
+async fn mysql_at_versions_1_to_8() {
     for (version, dump, left) in MYSQL {
         let Some(database) = Database::for_test(Engine::Mysql).expect("a server") else {
             return;

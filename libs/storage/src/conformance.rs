@@ -9,6 +9,7 @@
 pub mod clusters;
 pub mod concurrency;
 pub mod fixture;
+pub mod labels;
 pub mod lists;
 pub mod model;
 pub mod orders;
@@ -50,6 +51,9 @@ macro_rules! conformance {
             clusters::what_comes_and_goes_in_lists_takes_a_revision,
             clusters::what_a_type_is_stays_while_another_cluster_has_it,
             concurrency::readers_beside_a_writer_see_whole_batches,
+            labels::clusters_are_chosen_by_their_labels,
+            labels::labels_stay_with_their_cluster,
+            labels::other_labels_take_a_revision,
             lists::a_page_comes_with_the_number_of_all_rows,
             lists::a_page_is_bounded_by_bytes_but_never_empty_for_them,
             lists::an_offset_skips_rows,

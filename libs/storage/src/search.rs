@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use armadex_model::query::{Position, Start};
-use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType};
+use armadex_model::{
+    ClusterLabels, ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType,
+};
 use async_trait::async_trait;
 use bytes::Bytes;
 
@@ -27,6 +29,8 @@ pub struct ClusterEntry {
     pub health: Option<Health>,
     /// The member's `gitVersion`, once known.
     pub version: Option<String>,
+    /// By which searches choose it; clusters that have the same share one text.
+    pub labels: ClusterLabels,
     /// The types that are stored of it; clusters that have the same share one set, and all sets the names.
     pub resources: Arc<BTreeSet<Arc<GroupVersionResource>>>,
 }

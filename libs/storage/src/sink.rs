@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use armadex_model::{ClusterName, ObjectKey, ResourceType};
+use armadex_model::{ClusterLabels, ClusterName, ObjectKey, ResourceType};
 use async_trait::async_trait;
 
 use crate::change::{Batch, ClusterId, MemberPosition, Rules, Tenure, TypeId, Written};
@@ -144,9 +144,18 @@ pub trait Sink: Send + Sync + 'static {
     /// Whose the cluster of this name is; `None` if there is none, or it has left.
     async fn holder(&self, cluster: &ClusterName) -> Result<Option<Holder>, StoreError>;
 
+    /// Records the labels by which searches choose the cluster ([`armadex_model::Query::cluster_labels`]). What is recorded already costs a look; others change what
+    /// lists show, and take a revision. One that is adopted has those of whoever adopts it.
+    async fn set_labels(
+        &self,
+        cluster: ClusterId,
+        owner: &str,
+        labels: &ClusterLabels,
+    ) -> Result<(), StoreError>;
+
     /// Records whether the member answers, and its version (`gitVersion`) when it is known. What is recorded already costs a look.
     ///
-    /// Here, in [`Sink::open`] and in [`Sink::close`] `owner` is who says so: once somebody else has joined the cluster as its owner, it is refused by
+    /// Here, in [`Sink::set_labels`], in [`Sink::open`] and in [`Sink::close`] `owner` is who says so: once somebody else has joined the cluster as its owner, it is refused by
     /// [`StoreError::TakenOver`].
     async fn set_health(
         &self,

@@ -1,5 +1,6 @@
 use std::sync::mpsc;
 
+use armadex_model::ClusterLabels;
 use armadex_storage::{Health, Search as _};
 use serde_json::json;
 
@@ -30,6 +31,7 @@ fn cluster(types: &Arc<BTreeSet<Arc<GroupVersionResource>>>) -> ClusterEntry {
     ClusterEntry {
         health: None,
         version: None,
+        labels: ClusterLabels::default(),
         resources: Arc::clone(types),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use armadex_model::{ClusterName, ObjectKey, ResourceType};
+use armadex_model::{ClusterLabels, ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
     Batch, ClusterId, Health, Holder, Joined, Purged, Rules, Sink, StoreError, StoredVersion,
     Stream, StreamState, Tenure, TypeId, Written,
@@ -147,7 +147,7 @@ impl BreakingSink {
         self.broken.lock().expect("no panic within").clear();
     }
 
-    /// The next calls of `begin`, `close`, `join`, `keep_alive`, `set_health` or `streams`, so many of them, are refused.
+    /// The next calls of `begin`, `close`, `join`, `keep_alive`, `set_health`, `set_labels` or `streams`, so many of them, are refused.
     pub(crate) fn refuse(&self, call: &'static str, times: usize) {
         let mut refusals = self.refusals.lock().expect("no panic within");
         refusals.insert(call, times);
@@ -259,6 +259,16 @@ impl Sink for BreakingSink {
     ) -> Answer<()> {
         self.admit("set_health")?;
         self.store.set_health(cluster, owner, health, version).await
+    }
+
+    async fn set_labels(
+        &self,
+        cluster: ClusterId,
+        owner: &str,
+        labels: &ClusterLabels,
+    ) -> Answer<()> {
+        self.admit("set_labels")?;
+        self.store.set_labels(cluster, owner, labels).await
     }
 
     async fn open(

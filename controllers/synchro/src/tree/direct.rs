@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Branches, Live, Tree, edited};
+use super::{Branches, Live, Tree, edited, labels};
 use crate::audit::Audits;
 use crate::credentials::grounds::{SETTLING, stance};
 use crate::credentials::secrets::Snapshot;
@@ -71,6 +71,7 @@ impl Tree {
         let (validated, resources) = match plan::check(&object.spec, self.shared.config.gates) {
             Ok(warning) => {
                 warnings.extend((!warning.is_empty()).then_some(warning));
+                warnings.extend(labels::warning(object));
                 let resources = object.spec.sync_resources.clone();
                 (Validated::Yes(warnings.join("; ")), Some(resources))
             }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use armadex_control_plane::testing::{Host, ServedType};
 use armadex_crds::{PediaCluster, RenderedConnection};
+use armadex_model::{Query, label};
+use armadex_storage::conformance::fixture::all_pods;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
@@ -285,6 +287,55 @@ async fn what_a_former_process_said_of_a_cluster_that_may_not_be_read_does_not_s
 
     record(&host, &other);
     until("healthy", || async { is_healthy().await == Some(true) }).await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn rows_are_chosen_by_the_labels_of_their_pediacluster_and_nothing_is_listed_anew() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    record(&host, &spec(&member));
+    stage.breaking.refuse("set_labels", 1);
+    let mut fleet = synchro(&stage, &host);
+    let labelled = |labels: Value| {
+        let path = format!("{CLUSTERS}/east");
+        write(&host, "east", &spec(&member));
+        let mut object = host.get(&path).expect("a PediaCluster");
+        object["metadata"]["labels"] = labels;
+        host.put(&path, object);
+        let object = host.get(&path).expect("a PediaCluster");
+        serde_json::from_value::<PediaCluster>(object).expect("a PediaCluster")
+    };
+    let chosen = |selector: &'static str, rows: &'static [&'static str]| {
+        let query = Query {
+            cluster_labels: label::parse(selector).expect("a selector"),
+            ..all_pods()
+        };
+        let store = &stage.store;
+        async move { until(selector, || async { store.list(&query, 10).await == rows }).await }
+    };
+    stage.relist(&mut fleet, [labelled(json!({"env": "prod"}))]);
+    chosen("env=prod", &["east/n/a"]).await;
+    assert!(stage.breaking.has_refused("set_labels"));
+    member.until_watched(1).await;
+
+    fleet.handle(Event::Apply(labelled(json!({"env": "test", "team": "a"}))));
+    chosen("env=test,team=a", &["east/n/a"]).await;
+    chosen("env=prod", &[]).await;
+    let many: serde_json::Map<_, _> = (0..70)
+        .map(|number| (format!("k{number:02}"), json!("v")))
+        .collect();
+    fleet.handle(Event::Apply(labelled(json!(many))));
+    chosen("k63", &["east/n/a"]).await;
+    chosen("k64", &[]).await;
+    // Beside what else there is to be warned of.
+    let words = "of its 70 labels the first 64 by name are searched by, 6 are not";
+    let path = format!("{CLUSTERS}/east");
+    let said = || host.condition(&path, "Validated").unwrap_or_default();
+    until(words, || async { said().contains(words) }).await;
+    fleet.handle(Event::Apply(labelled(json!({}))));
+    chosen("!k63", &["east/n/a"]).await;
+    assert_eq!(member.requests(), ["list", "watch@10"]);
     fleet.shutdown().await;
 }
 

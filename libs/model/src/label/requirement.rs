@@ -32,6 +32,22 @@ pub enum Operator {
     LessThan(i64),
 }
 
+impl Operator {
+    /// Whether it holds of a label with this value; `None`: the key is not there.
+    #[must_use]
+    pub fn holds(&self, value: Option<&str>) -> bool {
+        let number = || value.and_then(|value| value.parse::<i64>().ok());
+        match self {
+            Self::In(values) => value.is_some_and(|value| values.contains(value)),
+            Self::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+            Self::Exists => value.is_some(),
+            Self::DoesNotExist => value.is_none(),
+            Self::GreaterThan(bound) => number().is_some_and(|number| number > *bound),
+            Self::LessThan(bound) => number().is_some_and(|number| number < *bound),
+        }
+    }
+}
+
 impl Requirement {
     /// `key in (values)`.
     pub fn is_in<V: Into<String>>(

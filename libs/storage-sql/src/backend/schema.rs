@@ -28,7 +28,7 @@ pub(crate) fn migrations(dialect: Dialect) -> &'static [Migration] {
     }
 }
 
-static POSTGRES: [Migration; 8] = [
+static POSTGRES: [Migration; 9] = [
     Migration {
         version: 1,
         name: "store",
@@ -80,9 +80,16 @@ static POSTGRES: [Migration; 8] = [
         serves: 7,
         sql: include_str!("../../migrations/postgres/0008_history.sql"),
     },
+    // Who does not know of labels of clusters shows what is asked of them as labels that no object has.
+    Migration {
+        version: 9,
+        name: "labels",
+        serves: 7,
+        sql: include_str!("../../migrations/postgres/0009_labels.sql"),
+    },
 ];
 
-static SQLITE: [Migration; 11] = [
+static SQLITE: [Migration; 12] = [
     Migration {
         version: 1,
         name: "store",
@@ -153,9 +160,16 @@ static SQLITE: [Migration; 11] = [
         serves: 10,
         sql: include_str!("../../migrations/sqlite/0011_history.sql"),
     },
+    // Who does not know of labels of clusters shows what is asked of them as labels that no object has.
+    Migration {
+        version: 12,
+        name: "labels",
+        serves: 10,
+        sql: include_str!("../../migrations/sqlite/0012_labels.sql"),
+    },
 ];
 
-static MYSQL: [Migration; 8] = [
+static MYSQL: [Migration; 9] = [
     Migration {
         version: 1,
         name: "store",
@@ -206,6 +220,13 @@ static MYSQL: [Migration; 8] = [
         name: "history",
         serves: 7,
         sql: include_str!("../../migrations/mysql/0008_history.sql"),
+    },
+    // Who does not know of labels of clusters shows what is asked of them as labels that no object has.
+    Migration {
+        version: 9,
+        name: "labels",
+        serves: 7,
+        sql: include_str!("../../migrations/mysql/0009_labels.sql"),
     },
 ];
 
@@ -371,21 +392,21 @@ mod tests {
         };
         assert_eq!(
             (of(&[]).version, versions(&of(&[]))),
-            (None, vec![1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+            (None, vec![1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
         );
-        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7, 8, 9, 10, 11]);
-        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 99]);
+        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 99]);
         assert!(ahead.is_ahead() && ahead.pending.is_empty());
-        assert!(!of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]).is_ahead());
+        assert!(!of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]).is_ahead());
     }
 
     #[test]
     fn only_what_needs_no_migration_is_opened_as_it_is() {
         let of = |run: &[i64]| SchemaStanding::of(Dialect::Sqlite, run).check_as_it_is();
-        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]).is_ok());
-        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 99]).is_ok());
+        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]).is_ok());
+        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 99]).is_ok());
         let refused = of(&[1, 2, 3, 4]).expect_err("refused").to_string();
-        for words in ["version 4", "version 11", "`armadex migrate` first"] {
+        for words in ["version 4", "version 12", "`armadex migrate` first"] {
             assert!(refused.contains(words), "{refused}");
         }
         assert!(of(&[]).is_err(), "there is none");

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use armadex_model::{ClusterName, ResourceType};
+use armadex_model::{ClusterLabels, ClusterName, ResourceType};
 use armadex_storage::{Catalog, ClusterEntry, StoreError};
 
 use super::delta::Delta;
 use super::sets::{List, Resources};
 use super::{Kind, Member, Snapshot};
 use crate::backend::error::broken;
-use crate::sql::catalog::{ClusterRow, HealthRow, TypeRow};
+use crate::sql::catalog::{HealthRow, TypeRow};
+use crate::sql::cluster_labels::LabelledRow;
 use crate::sql::unposted::UnpostedRow;
 
 impl Snapshot {
@@ -117,13 +118,19 @@ impl Successor {
         self.shown_differs = true;
     }
 
-    fn take_clusters(&mut self, clusters: Vec<ClusterRow>) -> Result<(), StoreError> {
-        let (come, gone): (Vec<_>, Vec<_>) = clusters.into_iter().partition(|row| row.active);
+    fn take_clusters(&mut self, clusters: Vec<LabelledRow>) -> Result<(), StoreError> {
+        let is_active = |row: &LabelledRow| row.cluster.active;
+        let (come, gone): (Vec<_>, Vec<_>) = clusters.into_iter().partition(is_active);
         for row in gone {
-            self.drop_cluster(row.id);
+            self.drop_cluster(row.cluster.id);
         }
-        for row in come {
+        for LabelledRow {
+            cluster: row,
+            labels,
+        } in come
+        {
             if self.snapshot.names.contains_key(&row.id) {
+                self.label(row.id, labels);
                 continue;
             }
             let name = ClusterName::new(&row.name).map_err(|err| broken(err.to_string()))?;
@@ -140,11 +147,29 @@ impl Successor {
             let entry = ClusterEntry {
                 health: None,
                 version: None,
+                labels: self.snapshot.label_sets.take(labels),
                 resources,
             };
             self.catalog.clusters.insert(name, Arc::new(entry));
         }
         Ok(())
+    }
+
+    /// A cluster that is shown has these labels now.
+    fn label(&mut self, id: i64, labels: ClusterLabels) {
+        let Some(name) = self.snapshot.names.get(&id) else {
+            return;
+        };
+        let known = self.catalog.clusters.get(name);
+        if known.is_none_or(|entry| entry.labels == labels) {
+            return;
+        }
+        let label_sets = &mut self.snapshot.label_sets;
+        if let Some(entry) = self.catalog.clusters.get_mut(name) {
+            let entry = Arc::make_mut(entry);
+            label_sets.release(&entry.labels);
+            entry.labels = label_sets.take(labels);
+        }
     }
 
     fn drop_cluster(&mut self, id: i64) {
@@ -155,7 +180,9 @@ impl Successor {
                 self.count(resource, false);
             }
             self.release(member.types);
-            self.catalog.clusters.remove(&name);
+            if let Some(entry) = self.catalog.clusters.remove(&name) {
+                self.snapshot.label_sets.release(&entry.labels);
+            }
         }
     }
 

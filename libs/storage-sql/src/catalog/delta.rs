@@ -3,7 +3,8 @@
 use armadex_storage::StoreError;
 
 use crate::backend::{Connection, rows};
-use crate::sql::catalog::{self, ClusterRow, HealthRow, TypeRow};
+use crate::sql::catalog::{self, HealthRow, TypeRow};
+use crate::sql::cluster_labels::{self, LabelledRow};
 use crate::sql::head::HeadRow;
 use crate::sql::unposted::{self, UnpostedRow};
 use crate::sql::{gone, stream};
@@ -14,7 +15,7 @@ pub(crate) struct Delta {
     /// The head row's `catalog` that it leads to.
     pub(crate) version: i64,
     pub(crate) incarnation: String,
-    pub(crate) clusters: Vec<ClusterRow>,
+    pub(crate) clusters: Vec<LabelledRow>,
     /// Clusters (type 0) and streams that were hidden and are purged by now, and types that none has any more (cluster 0). What is in the other lists came later.
     pub(crate) gone: Vec<(i64, i32)>,
     pub(crate) health: Vec<HealthRow>,
@@ -38,7 +39,7 @@ impl Delta {
         Ok(Self {
             version: head.catalog,
             incarnation: head.incarnation.clone(),
-            clusters: rows(connection, clusters, catalog::decode_cluster).await?,
+            clusters: rows(connection, clusters, cluster_labels::decode_since).await?,
             gone: rows(connection, gone::since(since), gone::decode).await?,
             types: rows(connection, types, catalog::decode_type).await?,
             streams: rows(connection, streams, stream::decode_since).await?,

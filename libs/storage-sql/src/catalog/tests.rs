@@ -5,15 +5,27 @@ mod random;
 use super::delta::Delta;
 use super::*;
 use crate::sql::catalog::{ClusterRow, HealthRow, TypeRow};
-use armadex_storage::Health;
+use crate::sql::cluster_labels::LabelledRow;
+use armadex_model::ClusterLabels;
+use armadex_storage::{ClusterEntry, Health};
 
-fn cluster(id: i64, name: &str, active: bool) -> ClusterRow {
-    ClusterRow {
-        id,
-        name: name.into(),
-        incarnation: format!("incarnation-{id}"),
-        active,
-        has_left: false,
+fn cluster(id: i64, name: &str, active: bool) -> LabelledRow {
+    LabelledRow {
+        cluster: ClusterRow {
+            id,
+            name: name.into(),
+            incarnation: format!("incarnation-{id}"),
+            active,
+            has_left: false,
+        },
+        labels: ClusterLabels::default(),
+    }
+}
+
+fn labelled(row: LabelledRow, labels: &str) -> LabelledRow {
+    LabelledRow {
+        labels: ClusterLabels::parse(labels),
+        ..row
     }
 }
 
@@ -192,6 +204,30 @@ fn health_changes_nothing_but_the_cluster_it_is_of() {
     let of = |snapshot: &Snapshot, cluster| Arc::clone(&snapshot.catalog.clusters[&name(cluster)]);
     assert!(Arc::ptr_eq(&of(&now, "a"), &of(&before, "a")));
     assert_eq!(of(&now, "b").health, Some(health));
+}
+
+#[test]
+fn clusters_of_the_same_labels_share_them_and_nothing_else_is_made_anew() {
+    let before = fleet();
+    let of = |snapshot: &Snapshot, cluster| Arc::clone(&snapshot.catalog.clusters[&name(cluster)]);
+    let place = |entry: &ClusterEntry| entry.labels.as_str().as_ptr();
+    let one = after(&before, |delta| {
+        delta.clusters = vec![labelled(cluster(1, "a", true), "env=prod")];
+    });
+    assert!(Arc::ptr_eq(&of(&one, "b"), &of(&before, "b")));
+    assert!(Arc::ptr_eq(&one.catalog.types, &before.catalog.types));
+    let both = after(&one, |delta| {
+        delta.clusters = vec![labelled(cluster(2, "b", true), "env=prod")];
+    });
+    assert_eq!(place(&of(&both, "a")), place(&of(&both, "b")));
+    assert_eq!(both.label_sets.len(), 1);
+    let none = after(&both, |delta| {
+        delta.clusters = vec![cluster(1, "a", true), cluster(2, "b", false)];
+    });
+    assert_eq!(
+        (none.label_sets.len(), of(&none, "a").labels.as_str()),
+        (0, "")
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! prints itself.
 
 mod clause;
+mod labelled;
 pub(crate) mod order;
 mod spaces;
 
@@ -20,6 +21,7 @@ use crate::form::term::TermHasher;
 
 use clause::Clauses;
 pub(crate) use clause::{Clause, Lead};
+use labelled::Labelled;
 pub(crate) use spaces::{Space, Spaces};
 
 /// How a query is answered.
@@ -137,8 +139,9 @@ pub(crate) fn plan(
     snapshot: &Snapshot,
     hasher: &TermHasher,
 ) -> Result<Plan, StoreError> {
+    labelled::check(query)?;
     let clauses = clause::clauses(query, hasher)?;
-    check_clauses(&clauses)?;
+    check_clauses(&clauses, query)?;
     for (what, names) in [
         ("names", &query.names),
         ("namespaces", &query.namespaces),
@@ -171,7 +174,7 @@ pub(crate) fn plan(
     Ok(plan)
 }
 
-fn check_clauses(clauses: &Clauses) -> Result<(), StoreError> {
+fn check_clauses(clauses: &Clauses, query: &Query) -> Result<(), StoreError> {
     let Clauses {
         has,
         has_not,
@@ -179,10 +182,12 @@ fn check_clauses(clauses: &Clauses) -> Result<(), StoreError> {
         told_not,
     } = clauses;
     let all = [has, has_not, told, told_not];
-    let requirements = all.iter().map(|clauses| clauses.len()).sum();
+    let requirements: usize = all.iter().map(|clauses| clauses.len()).sum();
+    let requirements = requirements + query.cluster_labels.len();
     check_size("requirements", requirements, MOST_CLAUSES)?;
     let values = all.into_iter().flatten().map(|clause| clause.terms.len());
-    check_size("values", values.sum(), MOST_VALUES)
+    let values = values.sum::<usize>() + labelled::values(query);
+    check_size("values", values, MOST_VALUES)
 }
 
 fn check_size(what: &str, count: usize, most: usize) -> Result<(), StoreError> {
@@ -203,16 +208,19 @@ fn names_in(names: &NameFilter) -> usize {
 
 fn types(query: &Query, snapshot: &Snapshot) -> Vec<TypePlan> {
     let asked = Arc::new(query.namespaces.clone());
+    let labelled = Labelled::of(query, &snapshot.catalog);
     let types = query.types.iter().enumerate();
     types
         .filter_map(|(index, searched)| {
             let id = snapshot.type_id(&searched.resource)?;
             let resource = Arc::clone(snapshot.resource(id)?);
             let clusters = match (&query.clusters, &searched.scope) {
-                (NameFilter::Any, Scope::Everything) if !admits_nothing(&asked) => {
+                (NameFilter::Any, Scope::Everything)
+                    if labelled.is_all() && !admits_nothing(&asked) =>
+                {
                     Spaces::all(snapshot.all_holders(id), &asked)
                 }
-                (_, _) => spaces(query, searched, &asked, snapshot, id),
+                (_, _) => spaces(query, searched, (&asked, &labelled), snapshot, id),
             };
             (!clusters.is_empty()).then_some(TypePlan {
                 index,
@@ -229,11 +237,14 @@ fn types(query: &Query, snapshot: &Snapshot) -> Vec<TypePlan> {
 fn spaces(
     query: &Query,
     searched: &Searched,
-    asked: &Arc<NameFilter>,
+    (asked, labelled): (&Arc<NameFilter>, &Labelled<'_>),
     snapshot: &Snapshot,
     resource: i32,
 ) -> Spaces {
     let space = |(name, member): (&ClusterName, &Member)| {
+        if !labelled.admits(name) {
+            return None;
+        }
         let namespaces = namespaces_in(query, searched, name, asked)?;
         Some((name.clone(), member.id, namespaces))
     };

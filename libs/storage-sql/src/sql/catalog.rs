@@ -38,11 +38,11 @@ pub(crate) struct TypeRow {
     pub(crate) resource: ResourceType,
 }
 
-/// The clusters that changed after a count of the catalogue.
+/// The clusters that changed after a count of the catalogue, each with its labels: [`super::cluster_labels`] decodes those too.
 pub(crate) fn clusters_since(seq: i64) -> Statement {
     Statement::fixed(
         "cluster.since",
-        "SELECT id, name, incarnation, active FROM cluster WHERE seq > ?",
+        "SELECT id, name, incarnation, active, labels FROM cluster WHERE seq > ?",
         [seq.into()],
     )
 }
@@ -157,16 +157,16 @@ pub(crate) fn leave_cluster(id: i64, now: i64) -> Statement {
     )
 }
 
-/// Shows a cluster that left, under the incarnation and for the owner of `successor`, which may be itself; unless its time is over.
+/// Shows a cluster that left, under the incarnation, for the owner and with the labels of `successor`, which may be itself; unless its time is over.
 pub(crate) fn return_cluster(dialect: Dialect, id: i64, successor: i64) -> Statement {
     let text = match dialect {
         Dialect::Sqlite | Dialect::Postgres => {
-            "UPDATE cluster SET active = ?, incarnation = s.incarnation, owner = s.owner \
-             FROM (SELECT incarnation, owner FROM cluster WHERE id = ?) s WHERE id = ? AND active = ?"
+            "UPDATE cluster SET active = ?, incarnation = s.incarnation, owner = s.owner, labels = s.labels \
+             FROM (SELECT incarnation, owner, labels FROM cluster WHERE id = ?) s WHERE id = ? AND active = ?"
         }
         Dialect::MySql => {
             "UPDATE cluster c, cluster s \
-             SET c.active = ?, c.incarnation = s.incarnation, c.owner = s.owner WHERE s.id = ? AND c.id = ? AND c.active = ?"
+             SET c.active = ?, c.incarnation = s.incarnation, c.owner = s.owner, c.labels = s.labels WHERE s.id = ? AND c.id = ? AND c.active = ?"
         }
     };
     let params = [ACTIVE.into(), successor.into(), id.into(), LEFT.into()];

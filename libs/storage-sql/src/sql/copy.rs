@@ -114,6 +114,7 @@ pub(crate) static TABLES: [Table; 18] = [
             ("seq", Int),
             ("owner", Text),
             ("left_at", Int),
+            ("labels", OptionalText),
         ],
     ),
     table(

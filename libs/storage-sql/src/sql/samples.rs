@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use armadex_model::{GroupVersionResource, ResourceType};
+use armadex_model::{ClusterLabels, GroupVersionResource, ResourceType};
 use armadex_postings::Block;
 use armadex_storage::{Health, MemberPosition, Phase, Tenure};
 
 use super::catalog::{HealthRow, NewCluster};
+use super::cluster_labels::LabelsRow;
 use super::counter::CounterKey;
 use super::head::{HeadRow, Numbered};
 use super::history::AskedRow;
@@ -18,8 +19,8 @@ use super::post::{BlockRow, RunKey, RunPart};
 use super::sort::{Cursor, SortColumn};
 use super::stream::{Fence, Loss, Moved};
 use super::{
-    audit, catalog, copy, counter, dictionary, gone, head, history, lease, mend, meta, milestone,
-    namespace, object, owner, post, select, sort, stats, stream, unposted,
+    audit, catalog, cluster_labels, copy, counter, dictionary, gone, head, history, lease, mend,
+    meta, milestone, namespace, object, owner, post, select, sort, stats, stream, unposted,
 };
 use crate::form::version::MemberVersion;
 use crate::sql::dialect::Dialect;
@@ -130,9 +131,15 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         incarnation: "uid",
         owner: "b",
     };
+    let labels = [(CLUSTER, "env=prod"), (8, "")].map(|(cluster, labels)| LabelsRow {
+        cluster,
+        labels: ClusterLabels::parse(labels),
+    });
     let moment = moment();
     vec![
         catalog::clusters_since(9),
+        cluster_labels::of(dialect, &[CLUSTER, 8]),
+        cluster_labels::record(dialect, &labels),
         gone::note_streams(dialect, &[(CLUSTER, TYPE), (8, TYPE)]),
         gone::note_cluster(CLUSTER),
         gone::since(9),

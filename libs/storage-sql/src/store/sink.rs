@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_model::{ClusterName, ObjectKey, ResourceType};
+use armadex_model::{ClusterLabels, ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
     Batch, ClusterId, Health, Holder, Joined, Purged, Rules, Sink, StoreError, StoredVersion,
     Stream, StreamState, Tenure, TypeId, Written,
@@ -91,6 +91,16 @@ impl Sink for SqlStore {
         let holder = streams::holder(&mut *transaction, cluster).await?;
         transaction.rollback().await?;
         Ok(holder)
+    }
+
+    async fn set_labels(
+        &self,
+        cluster: ClusterId,
+        owner: &str,
+        labels: &ClusterLabels,
+    ) -> Result<(), StoreError> {
+        let work = Work::Label(cluster, owner.to_owned(), labels.clone());
+        self.order(work).await.map(drop)
     }
 
     async fn set_health(

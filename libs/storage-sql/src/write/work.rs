@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use armadex_model::ClusterName;
+use armadex_model::{ClusterLabels, ClusterName};
 use armadex_storage::{ClusterId, Health, Purged, StoreError, Tenure, TypeId, Written};
 use tokio::sync::oneshot;
 
 use crate::backend::incarnation::Committed;
+use crate::write::cluster_labels::Labelled;
 use crate::write::clusters::Opened;
 use crate::write::dictionaries::Lesson;
 use crate::write::health::Said;
@@ -33,6 +34,8 @@ pub(crate) enum Work {
     KeepAlive(String, Tenure),
     /// The owner, what it says, the version.
     Health(ClusterId, String, Health, Option<String>),
+    /// The owner, and what it says.
+    Label(ClusterId, String, ClusterLabels),
     Open(Opening),
     /// Whoever the owner is, if none is named.
     Close(ClusterId, Option<String>, TypeId),
@@ -60,6 +63,17 @@ impl Work {
                 owner,
                 health,
                 version: version.as_deref(),
+            }),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn labelled(&self) -> Option<Labelled<'_>> {
+        match self {
+            Self::Label(cluster, owner, labels) => Some(Labelled {
+                cluster: *cluster,
+                owner,
+                labels,
             }),
             _ => None,
         }
@@ -97,7 +111,9 @@ impl Work {
         match self {
             Self::Write(batch) => Some(batch.cluster),
             Self::Open(opening) => Some(opening.cluster.0),
-            Self::Health(cluster, ..) | Self::Close(cluster, ..) => Some(cluster.0),
+            Self::Health(cluster, ..) | Self::Label(cluster, ..) | Self::Close(cluster, ..) => {
+                Some(cluster.0)
+            }
             _ => None,
         }
     }

@@ -40,7 +40,7 @@ use crate::write::shown::Shown;
 use crate::write::stage::{Staged, stage};
 use crate::write::types::Opening;
 use crate::write::work::{Done, Order, Work};
-use crate::write::{clusters, dictionaries, health, joining, mend, purge};
+use crate::write::{cluster_labels, clusters, dictionaries, health, joining, mend, purge};
 
 /// How often work that met another transaction is done. Who has met several is better off to wait: its caller backs off.
 const TRIES: usize = 4;
@@ -387,7 +387,7 @@ impl Writer {
 }
 
 /// Nobody has been answered yet, so whatever order the work is done in is right: who looks after clusters is held together, batches are staged together,
-/// streams are opened together, what is said of clusters' health is recorded together, and clusters join together; everything else comes after them one by
+/// streams are opened together, what is said of clusters' health and of their labels is recorded together, and clusters join together; everything else comes after them one by
 /// one, and batches are published at the end. What is asked of one cluster's name is done in the order in which it was given: who asked may not have waited
 /// for the answer.
 async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, StoreError> {
@@ -395,8 +395,11 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
     let openings: Vec<&Opening> = work.iter().filter_map(Work::opening).collect();
     let said: Vec<Said<'_>> = work.iter().filter_map(Work::said).collect();
     let news = health::look(session.connection, &said).await?;
+    let labelled = Vec::from_iter(work.iter().filter_map(Work::labelled));
+    let labels = cluster_labels::look(session.connection, &labelled).await?;
     let closing = Vec::from_iter(work.iter().filter_map(Work::closing));
-    clusters::hold_owners(session.connection, &news.owners, &closing).await?;
+    let telling = [&news.owners[..], &labels.owners].concat();
+    clusters::hold_owners(session.connection, &telling, &closing).await?;
     let Admitted {
         batches,
         streams,
@@ -408,6 +411,7 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
     }
     let opened = clusters::open(session, &openings).await?;
     health::record(session, &news).await?;
+    cluster_labels::record(session, &labels).await?;
     let written = came_of(&staged, refusals);
     let done = do_others(session, work, written, opened.into_iter()).await?;
     publish(session, &staged).await?;
@@ -448,7 +452,7 @@ async fn do_others(
         done.push(match one {
             Work::Write(_) => written.next().expect("one for each batch"),
             Work::Open(_) => Done::Opened(opened.next().expect("one for each opening")),
-            Work::Health(..) => Done::Nothing,
+            Work::Health(..) | Work::Label(..) => Done::Nothing,
             Work::Join(..) if has_joined.is_some() => {
                 Done::Joined(joined.next().expect("one for each that joins with others"))
             }
@@ -506,7 +510,7 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
         Work::Learn(lesson) => Done::Learnt(dictionaries::learn(session, lesson).await?),
         // Whether it is so was looked at before anything else.
         Work::Rewound(_) => Done::Nothing,
-        Work::Write(_) | Work::Open(_) | Work::Health(..) => {
+        Work::Write(_) | Work::Open(_) | Work::Health(..) | Work::Label(..) => {
             unreachable!("done together with others")
         }
     })

@@ -54,7 +54,7 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
         compare_catalog(fixture, &fleet).await;
         for _ in 0..QUERIES {
             let query = query(&mut dice, &model);
-            compare(fixture, &model, &query, &mut dice).await;
+            compare(fixture, (&model, &fleet), &query, &mut dice).await;
         }
     }
     let purge = fixture.sink.purge(10, GRACE);
@@ -73,7 +73,8 @@ async fn compare_catalog(fixture: &Fixture, fleet: &Fleet) {
             let resources: Vec<_> = resources
                 .map(|gvr| GroupVersionResource::clone(gvr))
                 .collect();
-            (name.to_string(), resources, entry.health.clone())
+            let labels = entry.labels.clone();
+            (name.to_string(), resources, entry.health.clone(), labels)
         })
         .collect();
     let present = fleet.iter().filter_map(|(name, called)| {
@@ -84,7 +85,8 @@ async fn compare_catalog(fixture: &Fixture, fleet: &Fleet) {
         let open = (0..KINDS.len()).filter(|&kind| joined.kinds[kind].is_open);
         let mut resources: Vec<_> = open.map(|kind| described(kind).gvr).collect();
         resources.sort();
-        (name.to_owned(), resources, joined.health.clone())
+        let labels = joined.labels.clone();
+        (name.to_owned(), resources, joined.health.clone(), labels)
     });
     assert_eq!(found, Vec::from_iter(expected));
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use armadex_model::{ClusterName, ObjectKey, ResourceType};
+use armadex_model::{ClusterLabels, ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
     Batch, Change, ClusterId, Health, Holder, Joined, MemberPosition, Object, Phase, Purged, Rules,
     Sink, StoreError, StoredVersion, Stream, StreamState, Tenure, TypeId, Written,
@@ -234,6 +234,10 @@ impl Sink for MemorySink {
         Ok(())
     }
 
+    async fn set_labels(&self, _: ClusterId, _: &str, _: &ClusterLabels) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     async fn open(
         &self,
         _: ClusterId,
@@ -434,6 +438,10 @@ impl Sink for Sinks {
         _: &Health,
         _: Option<&str>,
     ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn set_labels(&self, _: ClusterId, _: &str, _: &ClusterLabels) -> Result<(), StoreError> {
         Ok(())
     }
 

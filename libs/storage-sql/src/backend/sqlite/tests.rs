@@ -174,7 +174,7 @@ async fn a_file_of_a_newer_binary_that_serves_this_one_is_read_and_written() {
     assert_eq!(store.head().await.expect("a head").revision, 1);
     store.shutdown().await;
     let standing = look(&place.path()).await.expect("a schema");
-    assert_eq!((standing.version, standing.newest), (Some(99), 11));
+    assert_eq!((standing.version, standing.newest), (Some(99), 12));
     assert!(standing.pending.is_empty());
 }
 
@@ -218,18 +218,19 @@ async fn looking_at_a_schema_says_what_is_missing_and_makes_nothing() {
             "own_fields",
             "past",
             "dictionaries",
-            "history"
+            "history",
+            "labels"
         ]
     );
     assert!(!place.path().exists());
     place
-        .run("DELETE FROM _sqlx_migrations WHERE version = 11")
+        .run("DELETE FROM _sqlx_migrations WHERE version = 12")
         .await;
     let before = std::fs::read(place.path()).expect("a file");
     let standing = look(&place.path()).await.expect("a schema");
     assert_eq!(
         (standing.version, names(&standing)),
-        (Some(10), vec!["history"])
+        (Some(11), vec!["labels"])
     );
     assert_eq!(std::fs::read(place.path()).expect("a file"), before);
 }

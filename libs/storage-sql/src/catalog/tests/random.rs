@@ -18,6 +18,8 @@ struct Rows {
     last_type: i32,
     /// Name, and whether it is active.
     clusters: BTreeMap<i64, (String, bool, i64)>,
+    /// Those that some clusters have.
+    labels: BTreeMap<i64, String>,
     /// Whether it is healthy, its version, if it has told it.
     health: BTreeMap<i64, (bool, Option<u8>, i64)>,
     /// Plural, and a number that stands for what else is said of it.
@@ -40,6 +42,7 @@ impl Rows {
             reason: String::new(),
         };
         let later = |of: i64| of > seq;
+        let of = |id| self.labels.get(id).map_or("", String::as_str);
         Delta {
             version: self.seq,
             incarnation: INCARNATION.to_owned(),
@@ -47,7 +50,7 @@ impl Rows {
                 .clusters
                 .iter()
                 .filter(|(_, row)| later(row.2))
-                .map(|(id, (name, active, _))| cluster(*id, name, *active))
+                .map(|(id, (name, active, _))| labelled(cluster(*id, name, *active), of(id)))
                 .collect(),
             gone: self
                 .gone
@@ -114,8 +117,14 @@ impl Rows {
                     self.streams.insert((cluster, resource), (is_open, seq));
                 }
             }
-            60..70 => self.purge(dice)?,
-            70..80 => self.describe(dice),
+            60..65 => {
+                let id = one_of(dice, active(self))?;
+                let labels = format!("env={}", dice.random_range(0..3));
+                self.labels.insert(id, labels);
+                self.clusters.get_mut(&id)?.2 = seq;
+            }
+            65..72 => self.purge(dice)?,
+            72..80 => self.describe(dice),
             80..86 => {
                 let resource = one_of(dice, self.types.keys().copied())?;
                 let key = dice.random_range(0..5);
@@ -205,11 +214,12 @@ fn half_broken(mut delta: Delta) -> Delta {
 
 /// Who has the name of another one is there, and nobody says that the other one left.
 fn forget_formers(delta: &mut Delta) {
-    let active = delta.clusters.iter().filter(|row| row.active);
+    let rows = delta.clusters.iter().map(|row| &row.cluster);
+    let active = rows.filter(|row| row.active);
     let names = BTreeSet::from_iter(active.map(|row| row.name.clone()));
     delta
         .clusters
-        .retain(|row| row.active || !names.contains(&row.name));
+        .retain(|row| row.cluster.active || !names.contains(&row.cluster.name));
 }
 
 /// All that a state tells, in words.
@@ -225,6 +235,7 @@ fn told(state: &Snapshot) -> String {
         types,
         holders,
         sets,
+        label_sets,
         unposted,
         known_holders: _,
     } = state;
@@ -232,7 +243,7 @@ fn told(state: &Snapshot) -> String {
     let of_types = types.keys().map(|id| (id, state.all_holders(*id)));
     let of_types = Vec::from_iter(of_types);
     format!(
-        "{version} {incarnation}\n{catalog:#?}\n{members:#?}\n{names:#?}\n{type_ids:#?}\n{types:#?}\n{holders:#?}\n{sets:#?}\n{unposted:#?}\n{of_types:#?}"
+        "{version} {incarnation}\n{catalog:#?}\n{members:#?}\n{names:#?}\n{type_ids:#?}\n{types:#?}\n{holders:#?}\n{sets:#?}\n{label_sets:#?}\n{unposted:#?}\n{of_types:#?}"
     )
 }
 

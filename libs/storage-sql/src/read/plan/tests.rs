@@ -2,26 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use armadex_model::GroupVersionResource;
-use armadex_model::label::{Operator, Requirement};
+use armadex_model::label::{self, Operator, Requirement};
+use armadex_model::{ClusterLabels, GroupVersionResource};
 
 use armadex_storage::Health;
 
 use super::*;
 use crate::catalog::delta::Delta;
 use crate::sql::catalog::{ClusterRow, HealthRow, TypeRow};
+use crate::sql::cluster_labels::LabelledRow;
 
 fn gvr(plural: &str) -> GroupVersionResource {
     GroupVersionResource::new("", "v1", plural)
 }
 
 fn fleet() -> Snapshot {
-    let cluster = |(id, name): (i64, &str)| ClusterRow {
-        id,
-        name: name.into(),
-        incarnation: String::new(),
-        active: true,
-        has_left: false,
+    let cluster = |(id, name, labels): (i64, &str, &str)| LabelledRow {
+        cluster: ClusterRow {
+            id,
+            name: name.into(),
+            incarnation: String::new(),
+            active: true,
+            has_left: false,
+        },
+        labels: ClusterLabels::parse(labels),
     };
     let kind = |(id, plural): (i32, &str)| TypeRow {
         id,
@@ -37,7 +41,9 @@ fn fleet() -> Snapshot {
     let delta = Delta {
         version: 1,
         incarnation: String::new(),
-        clusters: [(7, "a"), (3, "b"), (5, "c")].map(cluster).to_vec(),
+        clusters: [(7, "a", "env=prod"), (3, "b", "env=test"), (5, "c", "")]
+            .map(cluster)
+            .to_vec(),
         gone: vec![],
         types: [(1, "pods"), (2, "nodes"), (3, "events")]
             .map(kind)
@@ -101,6 +107,61 @@ fn a_plan_says_what_it_does() {
       has not 1 terms of !tier
       by CreatedAt, descending
     ");
+}
+
+/// By the catalogue alone, in each way that clusters are found.
+#[test]
+fn clusters_that_do_not_have_the_labels_are_no_places() {
+    let of = |selector: &str, clusters: NameFilter| {
+        let cluster_labels = label::parse(selector).expect("a selector");
+        let planned = planned(&Query {
+            cluster_labels,
+            clusters,
+            ..pods()
+        });
+        let spaces = planned.types.iter().flat_map(|one| one.clusters.iter());
+        spaces
+            .map(|space| space.name.to_string())
+            .collect::<String>()
+    };
+    let two = || NameFilter::In(names(&["b", "c", "nobody"]));
+    for (selector, all, named, others) in [
+        ("env=prod", "a", "", "a"),
+        ("env", "ab", "b", "a"),
+        ("env!=prod", "bc", "bc", ""),
+        ("!env", "c", "c", ""),
+        ("env,!env", "", "", ""),
+    ] {
+        let NameFilter::In(not) = two() else {
+            unreachable!("names");
+        };
+        assert_eq!(of(selector, NameFilter::Any), all, "{selector}");
+        assert_eq!(of(selector, two()), named, "{selector}");
+        assert_eq!(of(selector, NameFilter::NotIn(not)), others, "{selector}");
+    }
+}
+
+#[test]
+fn requirements_on_clusters_count_among_all() {
+    let refused = |cluster_labels: Vec<Requirement>| {
+        let query = Query {
+            labels: (0..60)
+                .map(|number| Requirement::is_in(format!("l{number}"), ["a"]))
+                .collect(),
+            cluster_labels,
+            ..pods()
+        };
+        let planned = plan(&query, &fleet(), &TermHasher::new([7; 16]));
+        planned.err().map(|refused| refused.to_string())
+    };
+    let some = |count: usize| {
+        let keys = (0..count).map(|number| format!("k{number}"));
+        keys.map(|key| Requirement::is_in(key, ["a"])).collect()
+    };
+    assert_eq!(refused(some(4)), None);
+    assert!(refused(some(5)).is_some_and(|words| words.contains("65 requirements")));
+    let compared = label::parse("n>1").expect("a selector");
+    assert!(refused(compared).is_some_and(|words| words.contains("n>1")));
 }
 
 /// As `kubectl describe` asks.

@@ -5,13 +5,19 @@ use armadex_model::query::Start;
 
 use super::dice::Dice;
 use super::evaluate::evaluate;
+use super::fleet::Fleet;
 use super::map::Model;
 use crate::Found;
 use crate::conformance::fixture::{Fixture, path};
 
 /// Pages of a query, how many rows it has, and a page that begins somewhere in it.
-pub(super) async fn compare(fixture: &Fixture, model: &Model, query: &Query, dice: &mut Dice) {
-    let expected = evaluate(model, query);
+pub(super) async fn compare(
+    fixture: &Fixture,
+    (model, fleet): (&Model, &Fleet),
+    query: &Query,
+    dice: &mut Dice,
+) {
+    let expected = evaluate(model, fleet, query);
     let rows = 1 + dice.below(30);
     let page_size = u32::try_from(rows).expect("small");
     let listed = fixture.rows(query, page_size).await;

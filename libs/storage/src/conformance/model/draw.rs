@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use armadex_model::Query;
 use armadex_model::label::{Operator, Requirement};
 use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Searched};
+use armadex_model::{ClusterLabels, Query};
 use rand::Rng;
 
 use super::dice::Dice;
@@ -85,6 +85,9 @@ pub(super) fn query(dice: &mut Dice, model: &Model) -> Query {
         clusters: dice.filter(&CLUSTERS),
         namespaces: dice.filter(&NAMESPACES),
         names: dice.filter(&NAMES),
+        cluster_labels: (0..dice.below(4) / 2)
+            .map(|_| cluster_requirement(dice))
+            .collect(),
         labels: (0..dice.below(3))
             .map(|_| label_requirement(dice, model))
             .collect(),
@@ -144,6 +147,26 @@ fn label_requirement(dice: &mut Dice, model: &Model) -> Requirement {
     Requirement {
         key: key.to_owned(),
         operator,
+    }
+}
+
+/// Labels of a cluster: none, one or both keys.
+pub(super) fn cluster_labels(dice: &mut Dice) -> ClusterLabels {
+    let keys = dice.subset(&KEYS[..2]);
+    let labels = Vec::from_iter(keys.iter().map(|key| (key.as_str(), dice.pick(&VALUES))));
+    ClusterLabels::of(labels).0
+}
+
+fn cluster_requirement(dice: &mut Dice) -> Requirement {
+    let values = dice.subset(&VALUES);
+    Requirement {
+        key: dice.pick(&KEYS).to_owned(),
+        operator: match dice.below(4) {
+            0 => Operator::In(values),
+            1 => Operator::NotIn(values),
+            2 => Operator::Exists,
+            _ => Operator::DoesNotExist,
+        },
     }
 }
 

@@ -3,20 +3,23 @@
 use std::cmp::Ordering;
 
 use armadex_model::Query;
-use armadex_model::label::{Operator, Requirement};
+use armadex_model::label::Requirement;
 use armadex_model::query::{NamespaceScope, OrderField, Scope};
 
+use super::fleet::{Fleet, labels_of};
 use super::map::{KINDS, Known, Model, Path, described};
 
 /// The rows that a query must give, each as `Kind cluster/namespace/name`.
-pub(super) fn evaluate(model: &Model, query: &Query) -> Vec<String> {
+pub(super) fn evaluate(model: &Model, fleet: &Fleet, query: &Query) -> Vec<String> {
     let mut rows: Vec<Candidate<'_>> = Vec::new();
     for (place, searched) in query.types.iter().enumerate() {
         let of_type = model
             .iter()
             .filter(|((kind, _), _)| described(*kind).gvr == searched.resource);
         let admitted = of_type.filter(|((_, path), known)| {
-            in_scope(&searched.scope, path) && admits(query, path, known)
+            in_scope(&searched.scope, path)
+                && admits(query, path, known)
+                && labels_of(fleet, path.0).meet(&query.cluster_labels)
         });
         rows.extend(admitted.map(|((kind, path), known)| Candidate {
             kind: *kind,
@@ -79,25 +82,13 @@ fn in_scope(scope: &Scope, path: &Path) -> bool {
 
 fn admits(query: &Query, path: &Path, known: &Known) -> bool {
     let label = |r: &Requirement| {
-        holds(
-            &r.operator,
-            known.labels.get(r.key.as_str()).map(String::as_str),
-        )
+        let value = known.labels.get(r.key.as_str());
+        r.operator.holds(value.map(String::as_str))
     };
-    let field = |r: &Requirement| holds(&r.operator, Some(known.phase));
+    let field = |r: &Requirement| r.operator.holds(Some(known.phase));
     query.clusters.admits(path.0)
         && query.namespaces.admits(path.1)
         && query.names.admits(path.2)
         && query.labels.iter().all(label)
         && query.fields.iter().all(field)
-}
-
-fn holds(operator: &Operator, value: Option<&str>) -> bool {
-    match operator {
-        Operator::In(values) => value.is_some_and(|value| values.contains(value)),
-        Operator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
-        Operator::Exists => value.is_some(),
-        Operator::DoesNotExist => value.is_none(),
-        Operator::GreaterThan(_) | Operator::LessThan(_) => false,
-    }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use armadex_model::ClusterLabels;
+
 use super::map::{Changed, KINDS, Model};
 use crate::{ClusterId, Health, MemberPosition, Stream};
 
@@ -29,6 +31,7 @@ pub(super) struct Joined {
     /// One for each of [`KINDS`].
     pub(super) kinds: [Kind; KINDS.len()],
     pub(super) health: Option<Health>,
+    pub(super) labels: ClusterLabels,
     /// It has had a stream, or what a former one had.
     pub(super) is_settled: bool,
     /// It is away, and a purge without grace has had a step since.
@@ -61,6 +64,14 @@ pub(super) fn present_mut<'a>(fleet: &'a mut Fleet, cluster: &str) -> &'a mut Jo
         .get_mut(cluster)
         .and_then(|called| called.present.as_mut());
     present.expect("a cluster that is present")
+}
+
+/// The labels of the cluster of this name, if it is present.
+pub(super) fn labels_of(fleet: &Fleet, cluster: &str) -> ClusterLabels {
+    let present = fleet
+        .get(cluster)
+        .and_then(|called| called.present.as_ref());
+    present.map_or_else(ClusterLabels::default, |joined| joined.labels.clone())
 }
 
 /// A type of a cluster that is present.
@@ -114,6 +125,7 @@ impl Called {
         self.present = Some(Joined {
             incarnation: new.incarnation,
             kinds: former.kinds.map(Kind::hidden),
+            labels: new.labels,
             may_be_gone: false,
             ..former
         });
@@ -142,6 +154,7 @@ impl Joined {
             member,
             kinds: <[Kind; KINDS.len()]>::default(),
             health: None,
+            labels: ClusterLabels::default(),
             is_settled: false,
             may_be_gone: false,
         }

@@ -1,6 +1,7 @@
 //! Orders that a store is given at once, as it is by the streams of a fleet: batches, and beside them clusters that come, go and take over what was
 //! another's. Whichever is carried out first, their answers say what has become of the map.
 
+use armadex_model::ClusterLabels;
 use futures::future::{join, join_all};
 use rand::seq::SliceRandom;
 
@@ -18,6 +19,7 @@ const OWNER: &str = "somebody";
 enum Order {
     Write(At, Vec<Changed>, Option<MemberPosition>),
     Health(&'static str, Health),
+    Label(&'static str, ClusterLabels),
     /// The stream is taken over from whoever writes it.
     Open(At),
     Close(At),
@@ -82,6 +84,9 @@ pub(super) async fn orders_at_once(
     for cluster in CLUSTERS {
         if is_present(fleet, cluster) && dice.one_in(8) {
             orders.push(Order::Health(cluster, health(dice)));
+        }
+        if is_present(fleet, cluster) && dice.one_in(6) {
+            orders.push(Order::Label(cluster, draw::cluster_labels(dice)));
         }
     }
     orders.shuffle(&mut dice.0);
@@ -218,6 +223,11 @@ async fn give(fixture: &Fixture, fleet: &Fleet, order: &Order) -> Result<Answer,
                 .await
                 .map(|()| Answer::Done)
         }
+        Order::Label(cluster, labels) => {
+            let id = present(fleet, cluster).id;
+            let labelled = sink.set_labels(id, "", labels).await;
+            labelled.map(|()| Answer::Done)
+        }
         Order::Open(at) => give_opening(fixture, fleet, *at).await.map(Answer::Opened),
         Order::Close(at) => {
             let Writer { cluster, stream } = writer(fleet, *at);
@@ -298,6 +308,9 @@ async fn apply(
             (Order::Health(cluster, health), _) => {
                 present_mut(fleet, cluster).health = Some(health);
             }
+            (Order::Label(cluster, labels), _) => {
+                present_mut(fleet, cluster).labels = labels;
+            }
             (Order::Open(at), Answer::Opened(stream)) => opened.push((at, stream)),
             (Order::Close(at), _) => kind_of(fleet, at).closes(at, model),
             (Order::Leave(cluster), _) => fleet.entry(cluster).or_default().leaves(cluster, model),
@@ -335,7 +348,7 @@ fn may_be_refused(order: &Order, others: &[Order]) -> bool {
     match order {
         Order::Write(at, ..) => is_gone(at.0) || is_taken(*at),
         // Where it takes over what a former one had, it has that one's number from then on.
-        Order::Health(cluster, _) => {
+        Order::Health(cluster, _) | Order::Label(cluster, _) => {
             let is_other = |other: &Order| matches!(other, Order::Adopt(of) if of == cluster);
             is_gone(cluster) || others.iter().any(is_other)
         }
@@ -347,7 +360,7 @@ fn may_be_refused(order: &Order, others: &[Order]) -> bool {
 /// Before what others an order was carried out that succeeded.
 fn place(order: &Order) -> u8 {
     match order {
-        Order::Write(..) | Order::Health(..) => 0,
+        Order::Write(..) | Order::Health(..) | Order::Label(..) => 0,
         Order::Open(_) | Order::Close(_) => 1,
         Order::Leave(_) | Order::Join(..) | Order::Adopt(_) => 2,
     }
