@@ -4,6 +4,7 @@ mod callers;
 mod compressed;
 mod discovery;
 mod held;
+mod labelled;
 mod lists;
 mod objects;
 mod order;

@@ -79,6 +79,7 @@ impl Unhealthy {
                 !is_healthy(entry)
                     && is_within
                     && query.clusters.admits(name.as_str())
+                    && entry.labels.meet(&query.cluster_labels)
                     && query.types.iter().any(may_have)
             });
             few.extend(meant.map(|(name, entry)| (name, &**entry)), most);
@@ -106,17 +107,17 @@ impl Group {
                 .partition_point(|(name, _)| name.as_str() <= last)
         });
         let within = self.clusters.get(from..to).unwrap_or_default();
-        let admitted = within
-            .iter()
-            .filter(|(name, _)| query.clusters.admits(name.as_str()));
+        let admitted = within.iter().filter(|(name, entry)| {
+            query.clusters.admits(name.as_str()) && entry.labels.meet(&query.cluster_labels)
+        });
         let admitted = admitted.map(|(name, entry)| (name, &**entry));
-        match &query.clusters {
+        match query.clusters == NameFilter::Any && query.cluster_labels.is_empty() {
             // All of them are: nobody has to look.
-            NameFilter::Any => {
+            true => {
                 few.extend(admitted.take(most), most);
                 few.count += within.len().saturating_sub(most);
             }
-            NameFilter::In(_) | NameFilter::NotIn(_) => few.extend(admitted, most),
+            false => few.extend(admitted, most),
         }
     }
 }

@@ -100,7 +100,7 @@ mod tests {
     use std::sync::Arc;
 
     use armadex_model::query::{NamespaceScope, Scope};
-    use armadex_model::{ClusterLabels, GroupVersionResource, Query};
+    use armadex_model::{ClusterLabels, GroupVersionResource, Query, label};
     use armadex_storage::Health;
     use armadex_storage::conformance::fixture::all_pods;
 
@@ -223,6 +223,25 @@ mod tests {
         check_of(&fleet(9), &query, (None, None), Some(expected));
         query.clusters = NameFilter::only("down-1");
         check_of(&fleet(9), &query, (None, None), None);
+    }
+
+    #[test]
+    fn clusters_that_are_not_chosen_by_their_labels_are_not_named() {
+        let mut fleet = fleet(9);
+        for (name, entry) in fleet.clone().clusters.iter() {
+            if name.as_str() == "down-2" {
+                let mut other = ClusterEntry::clone(entry);
+                other.labels = ClusterLabels::parse("env=prod");
+                fleet.clusters.insert(name.clone(), Arc::new(other));
+            }
+        }
+        let expected = "down-2 is not ready and the resources obtained may be inaccurate, reason: NotReachable";
+        let two = NameFilter::In(["down-1", "down-2"].map(str::to_owned).into());
+        for clusters in [NameFilter::Any, two] {
+            let mut query = list(&clusters);
+            query.cluster_labels = label::parse("env=prod").expect("a selector");
+            check_of(&fleet, &query, (None, None), Some(expected));
+        }
     }
 
     #[test]

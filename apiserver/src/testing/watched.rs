@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use armadex_model::query::{Position, Start};
-use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType};
+use armadex_model::{
+    ClusterLabels, ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType,
+};
 use armadex_storage::conformance::fixture::{live, name};
 use armadex_storage::conformance::{Fixture, ObjectBuilder, Writer};
 use armadex_storage::{
@@ -125,6 +127,16 @@ impl Watched {
         let id = sink.join(&name(cluster), "incarnation-1", "").await;
         let set = sink.set_health(id.expect("joined"), "", health, None).await;
         set.expect("described");
+    }
+
+    /// A cluster that has joined has these labels from now on.
+    pub(crate) async fn set_labels(&self, cluster: &str, labels: &str) {
+        let _still = Still::begin();
+        let sink = &self.fixture.sink;
+        let id = sink.join(&name(cluster), "incarnation-1", "").await;
+        let labels = ClusterLabels::parse(labels);
+        let set = sink.set_labels(id.expect("joined"), "", &labels).await;
+        set.expect("labelled");
     }
 
     /// The revision that it is at.

@@ -345,7 +345,12 @@ const NO_LIMITS: [(&str, &[&str]); 30] = [
 ];
 
 /// What docs/compatibility.md says of what a member, an object or a policy may have, and the constant that makes it so.
-const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 27] = [
+const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 28] = [
+    (
+        "A cluster has 64 labels",
+        "libs/model/src/cluster_labels.rs",
+        "MOST_LABELS: usize = 64",
+    ),
     (
         "1,024 labels,",
         "controllers/synchro/src/incoming/prune/fields.rs",

@@ -6,6 +6,7 @@
 pub mod body;
 pub mod cluster;
 pub mod cluster_labels;
+mod cluster_selector;
 pub mod field;
 mod field_selector;
 pub mod filter;

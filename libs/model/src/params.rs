@@ -2,7 +2,8 @@
 //!
 //! Every parameter is served, or known to be without effect on a kube-apiserver too, or refused by name; one that nobody knows is
 //! left out and told ([`Ignored`]), because a client of tomorrow sends parameters of tomorrow. A restriction on clusters, namespaces or
-//! names that is given in several ways follows Clusterpedia: the path beats the URL parameter, which beats the search label.
+//! names that is given in several ways follows Clusterpedia: the path beats the URL parameter, which beats the search label. Requirements on
+//! the labels of clusters hold together with those, and with each other, however they are given.
 
 pub(crate) mod invalid;
 pub(crate) mod names;
@@ -11,6 +12,7 @@ pub(crate) mod raw;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use crate::cluster_selector;
 use crate::label::parse::{label_clauses, shorten};
 use crate::query::{Limits, Scope, Searched};
 use crate::search::{self, SearchLabels};
@@ -255,6 +257,7 @@ fn query(
     labels: SearchLabels,
 ) -> Result<Query, InvalidParams> {
     let fields = field_terms(&resource, raw)?;
+    let clusters = cluster_selector::parse(raw.text("clusterSelector").unwrap_or_default())?;
     Ok(Query {
         types: vec![Searched {
             resource,
@@ -272,7 +275,7 @@ fn query(
         )
         .and(fields.namespaces),
         names: place_or(None, raw.names("names")?, labels.names).and(fields.names),
-        cluster_labels: Vec::new(),
+        cluster_labels: cluster_selector::all(labels.cluster_labels, clusters)?,
         labels: labels.labels,
         fields: fields.requirements,
         order: match raw.text("orderby") {

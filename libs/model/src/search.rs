@@ -6,6 +6,7 @@
 use std::num::NonZeroU64;
 
 use crate::NameFilter;
+use crate::cluster_selector::{self, LABELS};
 use crate::label::Requirement;
 use crate::label::parse::{Clause, Relation, shorten};
 use crate::params::invalid::{InvalidParams, check_names, distinct, malformed, not_a_number};
@@ -29,6 +30,7 @@ pub(crate) struct SearchLabels {
     pub(crate) offset: Option<u64>,
     pub(crate) with_continue: Option<bool>,
     pub(crate) with_remaining_count: Option<bool>,
+    pub(crate) cluster_labels: Vec<Requirement>,
     pub(crate) labels: Vec<Requirement>,
 }
 
@@ -40,6 +42,12 @@ impl SearchLabels {
                 return Err(not_served(&clause.key));
             }
             check_prefix(&clause.key)?;
+            if let Some(key) = cluster_selector::key_of(&clause.key) {
+                let clause = Clause { key, ..clause };
+                let requirement = cluster_selector::requirement(clause)?;
+                found.cluster_labels.push(requirement);
+                continue;
+            }
             match clause.key.strip_prefix(SEARCH).map(str::to_owned) {
                 Some(name) => found.take(&name, &clause)?,
                 None => found.labels.push(
@@ -62,6 +70,11 @@ impl SearchLabels {
             "offset" => self.take_offset(clause),
             "with-continue" => set_flag(&mut self.with_continue, clause),
             "with-remaining-count" => set_flag(&mut self.with_remaining_count, clause),
+            _ if meant(name, ["cluster-labels"]).is_some() => Err(InvalidParams::Misspelt {
+                what: "search label",
+                name: shorten(&clause.key).to_owned(),
+                meant: cluster_selector::SPELLED,
+            }),
             _ => Err(not_served(&clause.key)),
         }
     }
@@ -100,13 +113,19 @@ fn check_prefix(key: &str) -> Result<(), InvalidParams> {
         return Ok(());
     };
     let ours = [SEARCH, INTERNAL_STORAGE].map(|prefix| prefix.trim_end_matches('/'));
-    match meant(prefix, ours) {
-        Some(meant) if meant != prefix => Err(InvalidParams::Misspelt {
+    let whole = meant(prefix, ours.into_iter().chain([LABELS]));
+    let end = cluster_selector::end_of(prefix);
+    let meant = whole
+        .or_else(|| meant(end, [LABELS]))
+        .or_else(|| cluster_selector::is_of_searches(prefix).then_some(LABELS));
+    let is_ours = |meant: &str| meant == prefix || meant == end;
+    match meant.filter(|meant| !is_ours(meant)) {
+        Some(meant) => Err(InvalidParams::Misspelt {
             what: "label prefix",
             name: shorten(prefix).to_owned(),
             meant,
         }),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

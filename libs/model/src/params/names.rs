@@ -61,7 +61,8 @@ pub(super) const GET: Known = Known {
 };
 
 /// Ours, and of Clusterpedia those that are served.
-const OWN: [&str; 7] = [
+const OWN: [&str; 8] = [
+    "clusterSelector",
     "clusters",
     "names",
     "namespaces",
@@ -175,6 +176,9 @@ pub(super) mod tests {
     fn a_near_miss_of_our_names_is_no_stranger() {
         for (typed, ours) in [
             ("cluster", "clusters"),
+            ("clusterselector", "clusterSelector"),
+            ("cluster-selector", "clusterSelector"),
+            ("clustersSelector", "clusterSelector"),
             ("Clusters", "clusters"),
             ("clsuters", "clusters"),
             ("namespace", "namespaces"),

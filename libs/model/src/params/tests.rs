@@ -132,6 +132,8 @@ fn show_query(query: &Query) -> Vec<String> {
         show_filter("namespaces", &query.namespaces),
         show_filter("names", &query.names),
     ];
+    let of_clusters = query.cluster_labels.iter();
+    parts.extend(of_clusters.map(|label| format!("of clusters {label}")));
     parts.extend(query.labels.iter().map(|label| format!("label {label}")));
     parts.extend(query.fields.iter().map(|field| format!("field {field}")));
     parts.extend(query.order.iter().map(show_order));
@@ -254,6 +256,99 @@ fn search_labels_are_split_off_and_their_operators_are_honoured() {
         &label(&format!("{s}/orderby=spec")),
         "error: invalid search.clusterpedia.io/orderby: \"spec\" is none of cluster, namespace, name, created_at, \
          resource_version, uid",
+    );
+}
+
+#[test]
+fn labels_of_clusters_are_told_by_their_prefix() {
+    let label = |selector: &str| {
+        let encoded: String = form_urlencoded::byte_serialize(selector.as_bytes()).collect();
+        format!("labelSelector={encoded}")
+    };
+    let own = "cluster.search.clusterpedia.io";
+    check(
+        &label(&format!("{own}/env=prod,app=web,!{own}/old")),
+        "of clusters env in (prod); of clusters !old; label app in (web)",
+    );
+    check(
+        &label(&format!(
+            "topology.kubernetes.io.{own}/region in (eu-1,eu-2),x.{own}/zone!=a,{own}/tier,{own}/size notin (s)"
+        )),
+        "of clusters topology.kubernetes.io/region in (eu-1,eu-2); of clusters x/zone notin (a); of clusters tier; \
+         of clusters size notin (s)",
+    );
+    check(
+        &label(&format!("{own}/nodes>3")),
+        "error: the requirement nodes>3 on a label of clusters is not served",
+    );
+    check(
+        &label("search.clusterpedia.io/cluster-labels=x"),
+        "error: unknown search label \"search.clusterpedia.io/cluster-labels\": did you mean \
+         cluster.search.clusterpedia.io/NAME for the label NAME of clusters, \
+         PREFIX.cluster.search.clusterpedia.io/NAME for their label PREFIX/NAME, or the parameter clusterSelector?",
+    );
+    for typed in [
+        "clusters.search.clusterpedia.io",
+        "cluster.search.clusterpedia.oi",
+        "topology.kubernetes.io.clusters.search.clusterpedia.io",
+        "fleet.search.clusterpedia.io",
+    ] {
+        check(
+            &label(&format!("{typed}/region=a")),
+            &format!("error: unknown label prefix {typed:?}: did you mean {own}?"),
+        );
+    }
+    // Somebody else's.
+    check(
+        &label("my-cluster.search.example.io/a=1,notcluster.search.clusterpedia.org/a=1"),
+        "label my-cluster.search.example.io/a in (1); label notcluster.search.clusterpedia.org/a in (1)",
+    );
+}
+
+#[test]
+fn clusters_are_selected_by_a_selector_of_their_own() {
+    let selector = |selector: &str| {
+        let encoded: String = form_urlencoded::byte_serialize(selector.as_bytes()).collect();
+        format!("clusterSelector={encoded}")
+    };
+    let query = selector("env=prod,topology.kubernetes.io/region in (a,b),!old");
+    let expected = "of clusters env in (prod); of clusters topology.kubernetes.io/region in (a,b); of clusters !old";
+    check(&query, expected);
+    check("clusterSelector=", "");
+    // All that is asked holds, whichever way, and once.
+    let label = "labelSelector=cluster.search.clusterpedia.io/env%3Dprod";
+    check(
+        &format!("{query}&{label}&watch"),
+        &format!("watch; {expected}"),
+    );
+    check_at(
+        "path",
+        "ns",
+        &format!("{label}&clusters=url"),
+        r#"clusters in {"path"}; namespaces in {"ns"}; of clusters env in (prod)"#,
+    );
+    check(
+        &selector("env=(a"),
+        "error: invalid clusterSelector: found '(', expected a value",
+    );
+    check(
+        &selector("nodes<3"),
+        "error: the requirement nodes<3 on a label of clusters is not served",
+    );
+    check(
+        &selector("cluster.search.clusterpedia.io/env=prod"),
+        "error: invalid clusterSelector: \"cluster.search.clusterpedia.io/env\" is a search label: labels of clusters have \
+         their own keys here",
+    );
+    let many = |from: usize| {
+        let keys = (from..from + 40).map(|number| format!("k{number}"));
+        Vec::from_iter(keys).join(",")
+    };
+    let labels = many(40).replace('k', "cluster.search.clusterpedia.io/k");
+    let both = format!("clusterSelector={}&labelSelector={labels}", many(0));
+    check(
+        &both,
+        "error: more than 64 requirements at once: ask in several requests",
     );
 }
 
