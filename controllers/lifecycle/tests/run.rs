@@ -97,6 +97,52 @@ async fn a_cluster_comes_follows_its_secret_and_goes_with_its_source() {
     running.end().await;
 }
 
+/// A label that its source got, and one that it lost: each change is one request, and what no template reads of is none.
+#[tokio::test(start_paused = true)]
+async fn labels_follow_the_source_by_one_request_each() {
+    let host = host();
+    let mut lifecycle = lifecycle();
+    lifecycle["spec"]["template"] = json!(
+        "metadata: {labels: {{toJson (withLabels \"taint\" source.spec.taints (carriedLabels source.metadata.labels))}}}\n\
+         spec: {syncResources: []}"
+    );
+    host.put(LIFECYCLE, lifecycle);
+    let running = run(&host);
+    let source = |labels: Value, taints: Value, heartbeat: u32| {
+        let mut source = host.get(SOURCE).unwrap();
+        source["metadata"]["labels"] = labels;
+        source["spec"]["taints"] = taints;
+        source["status"]["heartbeat"] = json!(heartbeat);
+        host.put(SOURCE, source);
+    };
+    let labels = |host: &Host| {
+        let cluster = host.get(CLUSTER).unwrap_or_default();
+        cluster["metadata"]["labels"].clone()
+    };
+    until(&host, "on-boarded", |host| host.get(CLUSTER).is_some()).await;
+    let taint = json!([{"key": "a/not-ready", "effect": "NoSchedule"}]);
+    let mut asked = host.asked("patch", "pediaclusters");
+    for (own, taints, expected) in [
+        (json!({"env": "prod"}), json!([]), json!({"env": "prod"})),
+        (
+            json!({"env": "test"}),
+            taint,
+            json!({"env": "test", "taint/not-ready.NoSchedule": ""}),
+        ),
+        (json!({"team": "a"}), json!([]), json!({"team": "a"})),
+    ] {
+        source(own.clone(), taints.clone(), 1);
+        until(&host, "other labels", |host| labels(host) == expected).await;
+        for heartbeat in 2..5 {
+            source(own.clone(), taints.clone(), heartbeat);
+            tokio::time::sleep(Duration::from_secs(30)).await;
+        }
+        asked += 1;
+        assert_eq!(host.asked("patch", "pediaclusters"), asked, "{expected}");
+    }
+    running.end().await;
+}
+
 /// The digest that the lifecycle has recorded.
 fn recorded(host: &Host) -> Value {
     host.get(LIFECYCLE).unwrap_or_default()["status"]["connection"]["digest"].clone()

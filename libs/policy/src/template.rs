@@ -10,6 +10,7 @@ mod budget;
 mod functions;
 mod go;
 mod go_syntax;
+mod labels;
 mod metered;
 mod prices;
 mod reads;

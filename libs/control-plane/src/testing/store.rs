@@ -240,7 +240,17 @@ impl Store {
         let before = next.clone();
         for (field, value) in applied.as_object().into_iter().flatten() {
             match field.as_str() {
-                "metadata" => merge(&mut next["metadata"], value),
+                // What else stands there nobody gives up.
+                "metadata" => {
+                    let earlier = self.applied.get(&part);
+                    for map in ["labels", "annotations"] {
+                        let earlier = earlier.map(|applied| &applied["metadata"][map]);
+                        if let Some(known) = next["metadata"].get_mut(map) {
+                            give_up(known, earlier.unwrap_or(&Value::Null), &value[map]);
+                        }
+                    }
+                    merge(&mut next["metadata"], value);
+                }
                 _ => {
                     let earlier = self.applied.get(&part).map(|applied| &applied[field]);
                     give_up(&mut next[field], earlier.unwrap_or(&Value::Null), value);

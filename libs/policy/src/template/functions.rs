@@ -11,6 +11,7 @@ use serde_json::{Number, Value};
 
 use super::{
     budget::{Budget, Exceeded},
+    labels,
     rules::NOT_TOLD,
 };
 
@@ -51,6 +52,15 @@ pub struct Function {
 pub const FUNCTIONS: &[Function] = &[
     function("b64dec", &["text"], "text decoded from base64", b64dec),
     function("b64enc", &["text"], "text encoded as base64", b64enc),
+    Function {
+        cost: everything,
+        ..function(
+            "carriedLabels",
+            &["labels"],
+            "labels without those by which tools that deploy know their own",
+            |a| Ok(labels::carried(a[0])),
+        )
+    },
     function(
         "contains",
         &["part", "text"],
@@ -192,6 +202,24 @@ pub const FUNCTIONS: &[Function] = &[
     function("upper", &["text"], "text in upper case", |a| {
         Ok(text(a[0])?.to_uppercase().into())
     }),
+    Function {
+        cost: everything,
+        ..function(
+            "withLabel",
+            &["key", "value", "labels"],
+            "labels and one more, with value made a label's; as they are if key is there or value is empty",
+            |a| Ok(labels::with_one(&text(a[0])?, a[1], a[2])),
+        )
+    },
+    Function {
+        cost: everything,
+        ..function(
+            "withLabels",
+            &["prefix", "list", "labels"],
+            "labels and prefix/NAME for each item of list: a text is the name, a map has name, or key and effect, and value",
+            |a| Ok(labels::with_each(&text(a[0])?, a[1], a[2])),
+        )
+    },
 ];
 
 /// Functions that Handlebars brings and templates may call.

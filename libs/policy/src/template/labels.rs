@@ -1,0 +1,217 @@
+//! Labels of a PediaCluster out of what a platform says of a cluster: whatever that is, what comes of it is labels. Pure.
+//!
+//! A platform's texts are not made to be labels. What an API server would refuse as one is made one that it takes, or is left out: a region with a space in its
+//! name keeps no cluster from coming in.
+
+use serde_json::{Map, Value};
+
+/// The longest name or value of a label.
+const LONGEST: usize = 63;
+/// The longest prefix of its key.
+const LONGEST_PREFIX: usize = 253;
+
+/// Prefixes of labels by which a tool that deploys knows what is its own, and prunes what it did not make: on a copy they would say that this is its own too.
+const OF_TOOLS: [&str; 9] = [
+    "applyset.kubernetes.io",
+    "argocd.argoproj.io",
+    "fleet.cattle.io",
+    "helm.sh",
+    "helm.toolkit.fluxcd.io",
+    "kapp.k14s.io",
+    "kubectl.kubernetes.io",
+    "kustomize.toolkit.fluxcd.io",
+    "objectset.rio.cattle.io",
+];
+/// The same where others of the prefix say what something is.
+const OF_TOOLS_ALONE: [&str; 2] = ["app.kubernetes.io/instance", "app.kubernetes.io/managed-by"];
+
+/// These labels without those by which tools know what they deployed.
+pub(super) fn carried(labels: &Value) -> Value {
+    let is_of_tools = |key: &str| {
+        let prefix = key.split_once('/').map(|(prefix, _)| prefix);
+        OF_TOOLS_ALONE.contains(&key) || prefix.is_some_and(|prefix| OF_TOOLS.contains(&prefix))
+    };
+    let mut kept = map(labels);
+    kept.retain(|key, value| value.is_string() && !is_of_tools(key));
+    Value::Object(kept)
+}
+
+/// These labels and one more, unless its key is there or its value comes to nothing. A list counts where it has one item.
+pub(super) fn with_one(key: &str, value: &Value, labels: &Value) -> Value {
+    let mut labels = map(labels);
+    let value = match value {
+        Value::Array(items) => items.first().filter(|_| items.len() == 1),
+        value => Some(value),
+    };
+    let value = value.and_then(text).map(|text| name(&text));
+    if let Some(value) = value.filter(|value| !value.is_empty()) {
+        add(&mut labels, key, value);
+    }
+    Value::Object(labels)
+}
+
+/// These labels and one more for each item. A text is the name behind the prefix; a map has a `name`, or a `key` of which what stands after the `/` counts,
+/// with its `effect` where it has one, and a `value`.
+pub(super) fn with_each(prefix: &str, items: &Value, labels: &Value) -> Value {
+    let mut labels = map(labels);
+    for item in items.as_array().into_iter().flatten() {
+        let (item, value) = match item {
+            Value::Object(fields) => (of_fields(fields), fields.get("value")),
+            item => (text(item).unwrap_or_default(), None),
+        };
+        let value = value.and_then(text).unwrap_or_default();
+        add(
+            &mut labels,
+            &format!("{prefix}/{}", name(&item)),
+            name(&value),
+        );
+    }
+    Value::Object(labels)
+}
+
+fn of_fields(fields: &Map<String, Value>) -> String {
+    let field = |name: &str| fields.get(name).and_then(text).unwrap_or_default();
+    if fields.contains_key("name") {
+        return field("name");
+    }
+    let (key, effect) = (field("key"), field("effect"));
+    let last = key.rsplit('/').next().unwrap_or_default();
+    match effect.as_str() {
+        "" => last.to_owned(),
+        effect => format!("{last}.{effect}"),
+    }
+}
+
+fn add(labels: &mut Map<String, Value>, key: &str, value: String) {
+    if is_key(key) && !labels.contains_key(key) {
+        labels.insert(key.to_owned(), value.into());
+    }
+}
+
+/// As much of a text as may be the name or the value of a label, with `-` for what may not stand in one; nothing, if that is all.
+fn name(text: &str) -> String {
+    let is_end = |char: char| !char.is_ascii_alphanumeric();
+    let allowed = |char: char| match char {
+        char if char.is_ascii_alphanumeric() || "-_.".contains(char) => char,
+        _ => '-',
+    };
+    let text = text.trim_matches(is_end).chars().take(LONGEST);
+    let cut: String = text.map(allowed).collect();
+    cut.trim_end_matches(is_end).to_owned()
+}
+
+fn is_key(key: &str) -> bool {
+    let is_part = |part: &str| {
+        let ends = |byte: Option<&u8>| {
+            byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        };
+        let bytes = part.as_bytes();
+        let are_allowed = bytes
+            .iter()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-');
+        ends(bytes.first()) && ends(bytes.last()) && are_allowed
+    };
+    let is_name = |text: &str| !text.is_empty() && name(text) == text;
+    match key.split_once('/') {
+        Some((prefix, key)) => {
+            prefix.len() <= LONGEST_PREFIX && prefix.split('.').all(is_part) && is_name(key)
+        }
+        None => is_name(key),
+    }
+}
+
+fn map(labels: &Value) -> Map<String, Value> {
+    labels.as_object().cloned().unwrap_or_default()
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn any_text_becomes_a_value_of_a_label_or_nothing() {
+        let long = format!("{}-{}", "x".repeat(62), "y".repeat(9));
+        for (text, expected) in [
+            ("eu-1", "eu-1"),
+            ("Frankfurt am Main", "Frankfurt-am-Main"),
+            (" (west) ", "west"),
+            ("ä/b:c", "b-c"),
+            ("東京", ""),
+            (&long, &"x".repeat(62)),
+            ("", ""),
+        ] {
+            assert_eq!(name(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_platform_says_is_added_to_the_labels_that_are_there() {
+        let own = json!({"env": "prod"});
+        let with = |key, value| with_one(key, &value, &own);
+        assert_eq!(
+            with("a/b", json!("c d")),
+            json!({"env": "prod", "a/b": "c-d"})
+        );
+        assert_eq!(
+            with("a/b", json!(["c"])),
+            json!({"env": "prod", "a/b": "c"})
+        );
+        let none = [
+            json!(null),
+            json!(""),
+            json!("?"),
+            json!(["c", "d"]),
+            json!([]),
+            json!({"a": 1}),
+        ];
+        for value in none {
+            assert_eq!(with("a/b", value), own);
+        }
+        assert_eq!(with("env", json!("test")), own, "its own counts");
+        assert_eq!(with("A/b", json!("c")), own, "no key");
+        assert_eq!(with_one("n", &json!(3), &json!(null)), json!({"n": "3"}));
+    }
+
+    #[test]
+    fn each_item_of_a_list_becomes_a_label() {
+        let zones = json!(["eu-1a", "eu 1b", "", "eu-1a", 7]);
+        let expected = json!({"z/eu-1a": "", "z/eu-1b": "", "z/7": ""});
+        assert_eq!(with_each("z", &zones, &json!(null)), expected);
+        let taints = json!([
+            {"key": "cluster.karmada.io/not-ready", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"},
+            {"key": "cluster.karmada.io/not-ready", "effect": "NoExecute"},
+            {"key": "dedicated", "value": "team a", "effect": "NoSchedule"},
+            {"effect": 1},
+        ]);
+        let expected = json!({"t/not-ready.NoSchedule": "", "t/not-ready.NoExecute": "", "t/dedicated.NoSchedule": "team-a", "t/1": ""});
+        assert_eq!(with_each("t", &taints, &json!({})), expected);
+        let claims = json!([{"name": "platform.open-cluster-management.io", "value": "AWS"}, {"value": "x"}]);
+        let expected = json!({"c/platform.open-cluster-management.io": "AWS"});
+        assert_eq!(with_each("c", &claims, &json!({})), expected);
+        for nothing in [json!(null), json!("a"), json!({"a": "b"})] {
+            assert_eq!(
+                with_each("c", &nothing, &json!({"a": "b"})),
+                json!({"a": "b"})
+            );
+        }
+    }
+
+    #[test]
+    fn labels_by_which_tools_know_their_own_are_not_carried() {
+        let labels = json!({"env": "prod", "app.kubernetes.io/name": "a", "app.kubernetes.io/instance": "b",
+            "argocd.argoproj.io/instance": "c", "applyset.kubernetes.io/part-of": "d", "bad": 1});
+        let expected = json!({"env": "prod", "app.kubernetes.io/name": "a"});
+        assert_eq!(carried(&labels), expected);
+        assert_eq!(carried(&json!(null)), json!({}));
+    }
+}
