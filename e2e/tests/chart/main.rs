@@ -90,6 +90,7 @@ fn the_notes_name_the_next_commands_and_what_to_be_warned_of() -> Result<()> {
     for values in ["default", "karmada", "parts", "as-given", "try"] {
         let notes = notes(values)?;
         for command in [
+            "wait --for=create --timeout=5m apiservice v1beta1.clusterpedia.io",
             "apiservice v1beta1.clusterpedia.io",
             "create clusterrole searcher",
             "get pods -A",
