@@ -2,8 +2,20 @@
 //!
 //! Pure: takes where things are, gives arguments.
 
+use serde::{Deserialize, Serialize};
+
 use crate::etcd::Etcd;
 use crate::pki::Pki;
+
+/// What a cluster is there for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Work {
+    /// To keep objects. Pods are objects, too: nobody runs them.
+    #[default]
+    Objects,
+    /// To run pods as well, which its controllers make and a [`crate::kubelet`] runs.
+    Pods,
+}
 
 /// What Armadex and Karmada's control plane need of the controller manager, and nothing that schedules or runs anything.
 const CONTROLLERS: [&str; 5] = [
@@ -14,8 +26,29 @@ const CONTROLLERS: [&str; 5] = [
     "clusterrole-aggregation-controller",
 ];
 
+/// What makes pods, and what they need, of what a chart may have.
+const CONTROLLERS_OF_PODS: [&str; 8] = [
+    "deployment-controller",
+    "replicaset-controller",
+    "statefulset-controller",
+    "job-controller",
+    "endpointslice-controller",
+    "disruption-controller",
+    "root-ca-certificate-publisher-controller",
+    "persistentvolumeclaim-protection-controller",
+];
+
 /// The arguments of kube-apiserver.
-pub(crate) fn apiserver(port: u16, etcd: &Etcd, pki: &Pki) -> Vec<String> {
+pub(crate) fn apiserver(port: u16, etcd: &Etcd, pki: &Pki, work: Work) -> Vec<String> {
+    let mut arguments = of_every_apiserver(port, etcd, pki);
+    if work == Work::Objects {
+        // Pods are never run, so none waits for its token.
+        arguments.push("--disable-admission-plugins=ServiceAccount".to_owned());
+    }
+    arguments
+}
+
+fn of_every_apiserver(port: u16, etcd: &Etcd, pki: &Pki) -> Vec<String> {
     let file = |name: &str| pki.file(name).display().to_string();
     vec![
         format!("--etcd-servers={}", etcd.url),
@@ -26,8 +59,6 @@ pub(crate) fn apiserver(port: u16, etcd: &Etcd, pki: &Pki) -> Vec<String> {
         // Endpoints on loopback are refused, and nothing here looks for the `kubernetes` Service.
         "--endpoint-reconciler-type=none".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
-        // Pods are never run, so none waits for its token.
-        "--disable-admission-plugins=ServiceAccount".to_owned(),
         "--allow-privileged=true".to_owned(),
         "--service-cluster-ip-range=10.96.0.0/12".to_owned(),
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local".to_owned(),
@@ -57,10 +88,17 @@ pub(crate) fn apiserver(port: u16, etcd: &Etcd, pki: &Pki) -> Vec<String> {
 }
 
 /// The arguments of kube-controller-manager.
-pub(crate) fn controller_manager(kubeconfig: &str, pki: &Pki) -> Vec<String> {
+pub(crate) fn controller_manager(kubeconfig: &str, pki: &Pki, work: Work) -> Vec<String> {
+    let of_pods = match work {
+        Work::Objects => &[][..],
+        Work::Pods => &CONTROLLERS_OF_PODS,
+    };
     vec![
         format!("--kubeconfig={kubeconfig}"),
-        format!("--controllers={}", CONTROLLERS.join(",")),
+        format!(
+            "--controllers={}",
+            [&CONTROLLERS, of_pods].concat().join(",")
+        ),
         "--leader-elect=false".to_owned(),
         // It serves nobody; its work is seen through the apiserver.
         "--secure-port=0".to_owned(),

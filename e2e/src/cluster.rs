@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Api;
 use serde::{Deserialize, Serialize};
 
-use crate::apiserver;
+use crate::apiserver::{self, Work};
 use crate::etcd::Etcd;
 use crate::folder::Folder;
 use crate::kubeconfig;
@@ -25,6 +25,25 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 /// A chosen port can be taken by somebody else before the server binds it; thrice in a row it is not.
 const ATTEMPTS: usize = 3;
 
+/// Runs a program that finds names in a file in the place of `/etc/hosts`.
+const WITH_NAMES: &str = r#"mount --bind "$1" /etc/hosts; shift; exec "$@""#;
+
+/// What a cluster is to be.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Shape {
+    /// Where its objects are kept.
+    pub etcd: Etcd,
+    /// Arguments of its apiserver beside those that all have.
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    /// What it is there for.
+    #[serde(default)]
+    pub work: Work,
+    /// A file by which its apiserver finds names, in the place of `/etc/hosts`: it can only run as root then.
+    #[serde(default)]
+    pub names: Option<PathBuf>,
+}
+
 /// What is remembered of a cluster in its folder.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Description {
@@ -32,10 +51,8 @@ struct Description {
     #[serde(default)]
     url: Option<String>,
     port: u16,
-    etcd: Etcd,
-    /// Arguments of its apiserver beside those that all have.
-    #[serde(default)]
-    arguments: Vec<String>,
+    #[serde(flatten)]
+    shape: Shape,
 }
 
 /// A process that stands still until this is dropped.
@@ -58,21 +75,14 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a new cluster, its apiserver with some `arguments` more, and waits until it serves.
-    pub async fn create(
-        folder: &Folder,
-        tools: &Tools,
-        name: &str,
-        etcd: Etcd,
-        arguments: &[String],
-    ) -> Result<Self> {
+    /// Starts a new cluster and waits until it serves.
+    pub async fn create(folder: &Folder, tools: &Tools, name: &str, shape: &Shape) -> Result<Self> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let description = Description {
                 url: None,
                 port: free_port()?,
-                etcd: etcd.clone(),
-                arguments: arguments.to_owned(),
+                shape: shape.clone(),
             };
             let cluster = Self {
                 name: name.to_owned(),
@@ -144,7 +154,13 @@ impl Cluster {
     /// Where its objects are kept.
     #[must_use]
     pub fn etcd(&self) -> &Etcd {
-        &self.description.etcd
+        &self.description.shape.etcd
+    }
+
+    /// Where its apiserver listens on this machine.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.description.port
     }
 
     /// Its keys and certificates.
@@ -184,10 +200,8 @@ impl Cluster {
 
     /// Starts the apiserver alone, as after [`Self::kill_apiserver`].
     pub async fn start_apiserver(&self, tools: &Tools) -> Result<()> {
-        let mut arguments = apiserver::apiserver(self.description.port, self.etcd(), &self.pki());
-        arguments.extend_from_slice(&self.description.arguments);
         let name = self.apiserver_name();
-        let record = Program::new(&name, &tools.kube_apiserver, arguments).start(&self.folder)?;
+        let record = self.apiserver(&name, tools).start(&self.folder)?;
         let client = self.client().await?;
         let ready = wait_for(&format!("{name} is ready"), START_LIMIT, || async {
             if !record.is_alive() {
@@ -207,9 +221,31 @@ impl Cluster {
         Ok(())
     }
 
+    fn apiserver(&self, name: &str, tools: &Tools) -> Program {
+        let Description { port, shape, .. } = &self.description;
+        let mut arguments = apiserver::apiserver(*port, &shape.etcd, &self.pki(), shape.work);
+        arguments.extend_from_slice(&shape.arguments);
+        let Some(names) = &shape.names else {
+            return Program::new(name, &tools.kube_apiserver, arguments);
+        };
+        let apart = [
+            "--mount",
+            "--propagation=private",
+            "sh",
+            "-euc",
+            WITH_NAMES,
+            "sh",
+        ];
+        let mut all = apart.map(str::to_owned).to_vec();
+        all.extend([names, &tools.kube_apiserver].map(|path| path.display().to_string()));
+        all.extend(arguments);
+        Program::new(name, "unshare", all)
+    }
+
     async fn start_controller_manager(&self, tools: &Tools) -> Result<()> {
         let kubeconfig = self.kubeconfig().display().to_string();
-        let arguments = apiserver::controller_manager(&kubeconfig, &self.pki());
+        let work = self.description.shape.work;
+        let arguments = apiserver::controller_manager(&kubeconfig, &self.pki(), work);
         let name = self.controller_manager_name();
         Program::new(&name, &tools.kube_controller_manager, arguments).start(&self.folder)?;
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client().await?, "default");

@@ -62,6 +62,18 @@ impl Folder {
         self.root.join("state/store-passwords")
     }
 
+    /// The names by which a control plane finds Services, as a hosts file.
+    #[must_use]
+    pub fn names(&self) -> PathBuf {
+        self.root.join("state/names")
+    }
+
+    /// What the pods of a cluster have on disk.
+    #[must_use]
+    pub fn pods(&self) -> PathBuf {
+        self.root.join("state/pods")
+    }
+
     /// One log file per process.
     #[must_use]
     pub fn log(&self, process: &str) -> PathBuf {

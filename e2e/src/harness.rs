@@ -10,8 +10,9 @@ use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
+use crate::apiserver::Work;
 use crate::attached::{self, Reach};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Shape};
 use crate::control_plane::{ControlPlane, ControlPlaneKind, Controllers};
 use crate::etcd::{self, Etcd};
 use crate::folder::{Folder, check_member_name};
@@ -48,6 +49,8 @@ pub struct Options {
     /// Whether the control plane has an etcd of its own, as [`crate::restore`] needs. It is the stand-in then, whatever is installed: Karmada's programs
     /// would be restored under as well, and tell nobody.
     pub is_restored: bool,
+    /// Whether the control plane finds Services by their names in [`Folder::names`], as one does that is a pod of the cluster in which they are.
+    pub finds_services: bool,
 }
 
 /// What is remembered of the control plane in its folder.
@@ -238,7 +241,13 @@ impl Harness {
             true => etcd::start(folder, &tools, etcd::OF_HOST).await?,
             false => etcd.clone(),
         };
-        let host = Cluster::create(folder, &tools, "host", at(&own, "host"), &written).await?;
+        let shape = Shape {
+            etcd: at(&own, "host"),
+            arguments: written,
+            names: options.finds_services.then(|| names(folder)).transpose()?,
+            ..Shape::default()
+        };
+        let host = Cluster::create(folder, &tools, "host", &shape).await?;
         let description = Description {
             kind,
             etcd: etcd.clone(),
@@ -341,10 +350,25 @@ impl Harness {
         } else {
             at(&self.etcd, name)
         };
-        let more = &self.member_arguments;
-        let member = Cluster::create(&self.folder, &self.tools, name, etcd, more).await?;
+        let shape = Shape {
+            etcd,
+            arguments: self.member_arguments.clone(),
+            ..Shape::default()
+        };
+        let member = Cluster::create(&self.folder, &self.tools, name, &shape).await?;
         note(format_args!("  {name} serves at {}", member.url()));
         Ok(member)
+    }
+
+    /// Starts a cluster that is no member, whose controllers make pods for a [`crate::kubelet`] to run.
+    pub async fn start_cluster_of_pods(&self, name: &str) -> Result<Cluster> {
+        check_member_name(name)?;
+        let shape = Shape {
+            etcd: at(&self.etcd, name),
+            work: Work::Pods,
+            ..Shape::default()
+        };
+        Cluster::create(&self.folder, &self.tools, name, &shape).await
     }
 
     /// Joins `name`, starting it first if there is no such member.
@@ -444,6 +468,14 @@ fn prepare(folder: &Folder) -> Result<()> {
     }
     folder.clear()?;
     folder.create()
+}
+
+/// The file of names, as this machine has them so far.
+fn names(folder: &Folder) -> Result<PathBuf> {
+    let path = folder.names();
+    let text = std::fs::read_to_string("/etc/hosts").context("cannot read /etc/hosts")?;
+    std::fs::write(&path, format!("{}\n", text.trim_end()))?;
+    Ok(path)
 }
 
 fn at(url: &str, cluster: &str) -> Etcd {

@@ -20,6 +20,7 @@ mod harness;
 pub mod http;
 pub mod kubeconfig;
 pub mod kubectl;
+pub mod kubelet;
 pub mod limit;
 pub mod log;
 pub mod pki;

@@ -6,7 +6,8 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -25,7 +26,12 @@ pub struct Program {
     pub arguments: Vec<String>,
     /// Variables added to the environment.
     pub environment: Vec<(OsString, OsString)>,
+    /// Whether it has nothing else in its environment, as what runs in an image.
+    pub is_alone: bool,
 }
+
+/// How a program ended, once it has.
+pub type Exit = JoinHandle<std::io::Result<ExitStatus>>;
 
 impl Program {
     /// A program without additions to its environment.
@@ -35,13 +41,23 @@ impl Program {
             path: path.into(),
             arguments,
             environment: Vec::new(),
+            is_alone: false,
         }
     }
 
     /// Starts it, recorded in `folder`; it lives until it is stopped through its record.
     pub fn start(&self, folder: &Folder) -> Result<Record> {
+        Ok(self.start_followed(folder)?.0)
+    }
+
+    /// The same for whoever wants to know how it ends.
+    pub fn start_followed(&self, folder: &Folder) -> Result<(Record, Exit)> {
         let log = open_log(&folder.log(&self.name))?;
-        let child = in_own_group(&self.path)
+        let mut command = in_own_group(&self.path);
+        if self.is_alone {
+            command.env_clear();
+        }
+        let child = command
             .args(&self.arguments)
             .envs(self.environment.iter().cloned())
             .current_dir(folder.root())
@@ -51,9 +67,11 @@ impl Program {
             .spawn()
             .with_context(|| format!("cannot start {}", self.path.display()))?;
         let pid = i32::try_from(child.id()).context("process ids are positive i32")?;
-        reap(child);
-        Record::write(&folder.run(), &self.name, pid)
-            .with_context(|| last_words(folder, &self.name))
+        // Before it is waited for: one that has ended is there until then.
+        let record = Record::write(&folder.run(), &self.name, pid);
+        let exit = reap(child);
+        let record = record.with_context(|| last_words(folder, &self.name))?;
+        Ok((record, exit))
     }
 }
 
@@ -85,8 +103,8 @@ fn in_own_group(path: &Path) -> Command {
 }
 
 /// Waits for a child on a thread of its own, so that no zombie stays. The thread ends with the child.
-fn reap(mut child: Child) {
-    std::thread::spawn(move || child.wait());
+fn reap(mut child: Child) -> Exit {
+    std::thread::spawn(move || child.wait())
 }
 
 /// Ends everything recorded in a folder when its owner is gone, be it by panic, abort or SIGKILL.

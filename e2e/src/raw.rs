@@ -80,7 +80,8 @@ async fn ask(
     Ok(parse(&String::from_utf8_lossy(&answer)))
 }
 
-fn parse(text: &str) -> Option<Answer> {
+/// The answer of which this is the text.
+pub(crate) fn parse(text: &str) -> Option<Answer> {
     let (head, body) = text.split_once("\r\n\r\n")?;
     let code = head.split(' ').nth(1)?.parse().ok()?;
     Some(Answer {

@@ -32,8 +32,8 @@ impl Wire {
     }
 }
 
-/// Its connections end with it.
-async fn serve(listener: TcpListener, server: SocketAddr) {
+/// Carries whoever comes to the listener to the server. Its connections end with it.
+pub(crate) async fn serve(listener: TcpListener, server: SocketAddr) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
