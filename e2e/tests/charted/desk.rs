@@ -1,0 +1,121 @@
+//! Where somebody sits who installs the chart: a cluster whose pods run, its control plane, helm, and kubeconfigs of both.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use armadex_e2e::kubelet::{self, Kubelet};
+use armadex_e2e::limit::output_of;
+use armadex_e2e::scenario::SOON;
+use armadex_e2e::{Cluster, Harness, Kubectl, armadex, chart, log, tools, wait_until};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+/// The release, and its namespace.
+pub(crate) const RELEASE: &str = "armadex";
+pub(crate) const NAMESPACE: &str = "armadex-system";
+/// Where the image lies, in words of the chart.
+pub(crate) const IMAGE: &str = "images.example.com/armadex";
+/// The cluster in which pods run.
+const PODS: &str = "pods";
+
+/// One desk.
+pub(crate) struct Desk {
+    cluster: Cluster,
+    /// kubectl on the cluster in which pods run.
+    pub(crate) kubectl: Kubectl,
+    pub(crate) kubelet: Kubelet,
+    helm: PathBuf,
+    home: TempDir,
+}
+
+impl Desk {
+    /// Beside a fleet whose control plane finds Services. Pods reach these ports of this machine, beside the control plane and the members.
+    pub(crate) async fn beside(fleet: &Harness, members: &[&str], ports: &[u16]) -> Result<Self> {
+        let cluster = fleet.start_cluster_of_pods(PODS).await?;
+        let mut reachable = ports.to_vec();
+        reachable.push(fleet.host().port());
+        for member in members {
+            reachable.push(fleet.member(member)?.port());
+        }
+        let image = format!("{IMAGE}:{}", env!("CARGO_PKG_VERSION"));
+        let images = BTreeMap::from([(image, armadex::binary()?)]);
+        Ok(Self {
+            kubelet: Kubelet::start(&cluster, fleet.folder(), images, &reachable).await?,
+            kubectl: fleet.kubectl(PODS),
+            cluster,
+            helm: tools::helm()?,
+            home: tempfile::tempdir()?,
+        })
+    }
+
+    /// helm in the namespace of the release, which has to go well.
+    pub(crate) async fn helm(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = Command::new(&self.helm);
+        for name in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
+            command.env(name, self.home.path().join(name));
+        }
+        command.args(arguments).args(["--namespace", NAMESPACE]);
+        command.arg("--kubeconfig").arg(self.cluster.kubeconfig());
+        let output = output_of(&mut command).await?;
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "helm {arguments:?}: {printed}{complaint}"
+        );
+        Ok(printed)
+    }
+
+    /// The pods of a part that are not ending.
+    pub(crate) async fn pods(&self, part: &str) -> Result<Vec<String>> {
+        let selector = format!("app.kubernetes.io/component={part}");
+        kubelet::pods(&self.kubectl, NAMESPACE, &selector).await
+    }
+
+    /// Waits until a Deployment has as many pods that are ready as it wants, of its newest template, and no other.
+    pub(crate) async fn wait_until_rolled_out(&self, part: &str) -> Result<()> {
+        let deployment = format!("deployment/{RELEASE}-{part}");
+        let status = [
+            "rollout",
+            "status",
+            &deployment,
+            "--namespace",
+            NAMESPACE,
+            "--timeout=90s",
+        ];
+        self.kubectl.run(&status).await.map(drop)
+    }
+
+    /// Waits until there is no pod any more.
+    pub(crate) async fn wait_until_no_pod(&self) -> Result<()> {
+        let get = ["get", "pods", "--namespace", NAMESPACE, "--output", "name"];
+        wait_until("all pods are gone", SOON, || async {
+            let left = self.kubectl.run(&get).await?;
+            ensure!(left.is_empty(), "{left}");
+            Ok(true)
+        })
+        .await
+    }
+}
+
+/// The folder of the chart, as helm is told.
+pub(crate) fn chart_folder() -> Result<String> {
+    let folder = chart::folder();
+    Ok(folder.to_str().context("a path")?.to_owned())
+}
+
+/// Reads what all pods have said: nothing in them broke, and nothing that they said is secret.
+pub(crate) fn check_logs(fleet: &Harness) -> Result<usize> {
+    let mut checked = 0;
+    for entry in std::fs::read_dir(fleet.folder().root().join("logs"))? {
+        let file = entry?.file_name().to_string_lossy().into_owned();
+        if let Some(process) = file.strip_suffix(".log")
+            && process.starts_with(RELEASE)
+        {
+            log::check(fleet.folder(), process)?;
+            checked += 1;
+        }
+    }
+    Ok(checked)
+}

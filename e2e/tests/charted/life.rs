@@ -1,0 +1,389 @@
+//! The life of a release in the chart's first case, a control plane elsewhere, as a large fleet has it: the parts apart on a PostgreSQL, two or three of each, members
+//! brought in by policy, and somebody who searches all the time.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use armadex_e2e::churn::Churn;
+use armadex_e2e::equality::SEEDED_KINDS;
+use armadex_e2e::progress::note;
+use armadex_e2e::scenario::{SOON, wait_until_absent, wait_until_equal, wait_until_synced};
+use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::store::StoreKind;
+use armadex_e2e::{Harness, Kubectl, Options, bodies, kubelet, wait_until};
+use http::Request;
+use tokio_util::sync::CancellationToken;
+
+use crate::desk::{Desk, IMAGE, NAMESPACE, RELEASE, chart_folder, check_logs};
+use crate::lists::Lists;
+use crate::searcher::{FLEET, Searched, search};
+use crate::traces::{come, everything};
+
+const MEMBERS: [&str; 2] = ["member1", "member2"];
+const OBJECTS: usize = 300;
+/// It is stopped when all is done: this is longer.
+const CHURN: Churn = Churn {
+    rate: 20,
+    length: Duration::from_secs(600),
+    seed: 1,
+};
+const PARTS: [&str; 3] = ["apiserver", "synchro", "controllers"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> Result<()> {
+    if !kubelet::is_possible().await? || !StoreKind::Postgres.is_there()? {
+        return Ok(());
+    }
+    let lists = Lists::new()?;
+    let fleet = filled(&lists).await?;
+    let store = Store::of(&fleet)?;
+    let desk = Desk::beside(&fleet, &MEMBERS, &[store.port]).await?;
+    prepare(&fleet, &desk, &store).await?;
+    let before = [
+        everything(&desk.kubectl).await?,
+        everything(&fleet.kubectl("host")).await?,
+    ];
+    install(&fleet, &desk, &store).await?;
+    has_what_the_members_have(&fleet).await?;
+    wait_until_synced(&fleet, &MEMBERS, SOON).await?;
+    let_bob_search(&fleet.kubectl("host")).await?;
+    bob_finds_pods(&fleet).await?;
+    let listed = lists.so_far()?.len();
+    ensure!(listed > 0, "members were asked for no list");
+
+    let searched = changes_while_searched(&fleet, &desk).await?;
+    note(&searched);
+    has_what_the_members_have(&fleet).await?;
+    let more = lists.so_far()?.split_off(listed);
+    ensure!(
+        more.is_empty(),
+        "members were asked for lists again: {more:#?}"
+    );
+    ensure!(searched.times > 100, "{searched}");
+    searched.was_answered_by_a_retry()?;
+
+    uninstall(&fleet, &desk).await?;
+    let after = [
+        everything(&desk.kubectl).await?,
+        everything(&fleet.kubectl("host")).await?,
+    ];
+    for (is, was, left) in [
+        (&after[0], &before[0], &LEFT_HERE[..]),
+        (&after[1], &before[1], &LEFT_THERE),
+    ] {
+        assert_eq!(come(was, is), left);
+        assert_eq!(come(is, was), [""; 0], "was there before");
+    }
+    let checked = check_logs(&fleet)?;
+    ensure!(checked > 10, "{checked} pods");
+    drop(desk);
+    fleet.finish().await;
+    Ok(())
+}
+
+/// Members with objects, joined.
+async fn filled(lists: &Lists) -> Result<Harness> {
+    let fleet = Harness::start(Options {
+        members: MEMBERS.len(),
+        member_arguments: lists.arguments(),
+        store: Some(StoreKind::Postgres),
+        finds_services: true,
+        ..Options::default()
+    })
+    .await?;
+    for member in MEMBERS {
+        let plan = Plan {
+            count: OBJECTS,
+            seed: 1,
+        };
+        seed::put(&fleet.member(member)?, plan).await?;
+        fleet.join(member).await?;
+    }
+    Ok(fleet)
+}
+
+/// In the cluster of the pods: what whoever installs has made is theirs.
+const LEFT_HERE: [&str; 1] = ["Secret armadex-system/armadex-kubeconfig"];
+/// On the control plane: what a new release goes on with, what its apiserver makes of a CRD, and what was made for bob.
+const LEFT_THERE: [&str; 15] = [
+    "APIService /v1alpha1.policy.clusterpedia.io",
+    "APIService /v1alpha2.cluster.clusterpedia.io",
+    "ClusterRole /pods",
+    "ClusterRole /searcher",
+    "ClusterRoleBinding /pods-bob",
+    "ClusterRoleBinding /searcher-bob",
+    "CustomResourceDefinition /clusterimportpolicies.policy.clusterpedia.io",
+    "CustomResourceDefinition /clustersyncresources.cluster.clusterpedia.io",
+    "CustomResourceDefinition /pediaclusterlifecycles.policy.clusterpedia.io",
+    "CustomResourceDefinition /pediaclusters.cluster.clusterpedia.io",
+    "Lease clusterpedia-system/armadex-controllers",
+    "Lease clusterpedia-system/armadex-synchro-STORE",
+    "Namespace /clusterpedia-system",
+    "Secret clusterpedia-system/armadex-serving",
+    "ServiceAccount clusterpedia-system/default",
+];
+
+/// The store of the fleet, as values say where it is.
+struct Store {
+    url: String,
+    port: u16,
+    password: PathBuf,
+}
+
+impl Store {
+    fn of(fleet: &Harness) -> Result<Self> {
+        let arguments = fleet.store().arguments();
+        let value = |flag: &str| {
+            let found = arguments
+                .iter()
+                .find_map(|argument| argument.strip_prefix(flag));
+            found.with_context(|| format!("the store has no {flag}"))
+        };
+        let url = value("--store=")?.to_owned();
+        let port = url
+            .rsplit(':')
+            .next()
+            .and_then(|rest| rest.split('/').next());
+        Ok(Self {
+            port: port.context("a port")?.parse()?,
+            password: value("--store-password-file=")?.into(),
+            url,
+        })
+    }
+}
+
+/// What the README of the chart wants before it is installed: the namespace, here one that lets no pod in that could be more than it needs, and its Secrets.
+async fn prepare(fleet: &Harness, desk: &Desk, store: &Store) -> Result<()> {
+    let kubectl = &desk.kubectl;
+    kubectl.run(&["create", "namespace", NAMESPACE]).await?;
+    let restricted = "pod-security.kubernetes.io/enforce=restricted";
+    kubectl
+        .run(&["label", "namespace", NAMESPACE, restricted])
+        .await?;
+    let karmada = format!("kubeconfig={}", fleet.folder().kubeconfig("host").display());
+    let password = format!("password={}", store.password.display());
+    for (name, file) in [("karmada", karmada), ("armadex-db", password)] {
+        let from = format!("--from-file={file}");
+        let create = [
+            "create",
+            "secret",
+            "generic",
+            name,
+            "--namespace",
+            NAMESPACE,
+            &from,
+        ];
+        kubectl.run(&create).await?;
+    }
+    Ok(())
+}
+
+/// As the README has it, with a fleet's values.
+async fn install(fleet: &Harness, desk: &Desk, store: &Store) -> Result<()> {
+    let values = format!(
+        "mode=parts,image.repository={IMAGE},install.kubeconfig.secretName=karmada,controlPlane.kubeconfig.secretName=armadex-kubeconfig,\
+         policies.karmada.enabled=true,store.url={},store.passwordSecret.name=armadex-db,apiserver.replicas=3,synchro.replicas=2,controllers.replicas=2",
+        store.url
+    );
+    let chart = chart_folder()?;
+    desk.helm(&["install", RELEASE, &chart, "--set", &values])
+        .await?;
+    give_the_account(fleet, desk).await?;
+    for part in PARTS {
+        desk.wait_until_rolled_out(part).await?;
+    }
+    let available = [
+        "wait",
+        "--for=condition=Available",
+        "--timeout=60s",
+        "apiservice/v1beta1.clusterpedia.io",
+    ];
+    fleet.kubectl("host").run(&available).await.map(drop)
+}
+
+/// The kubeconfig by which Armadex reaches its control plane, with a token of its account there.
+async fn give_the_account(fleet: &Harness, desk: &Desk) -> Result<()> {
+    let folder = fleet.folder();
+    armadex_e2e::account::use_one(&fleet.kubectl("host"), folder).await?;
+    let kubeconfig = folder.account_kubeconfig("armadex");
+    let token = kubeconfig.with_file_name("armadex.token");
+    let files = [
+        format!("--from-file=kubeconfig={}", kubeconfig.display()),
+        format!("--from-file={}", token.display()),
+    ];
+    let create = [
+        "create",
+        "secret",
+        "generic",
+        "armadex-kubeconfig",
+        "--namespace",
+        NAMESPACE,
+    ];
+    desk.kubectl
+        .run(&[&create[..], &[&files[0], &files[1]]].concat())
+        .await
+        .map(drop)
+}
+
+/// As helm's notes have it.
+async fn let_bob_search(host: &Kubectl) -> Result<()> {
+    let paths = "--resource=fleets.clusterpedia.io/proxy,clusters.clusterpedia.io/proxy";
+    for grant in [
+        &["clusterrole", "searcher", "--verb=get,create", paths][..],
+        &[
+            "clusterrolebinding",
+            "searcher-bob",
+            "--clusterrole=searcher",
+            "--user=bob",
+        ],
+        &["clusterrole", "pods", "--verb=get,list", "--resource=pods"],
+        &[
+            "clusterrolebinding",
+            "pods-bob",
+            "--clusterrole=pods",
+            "--user=bob",
+        ],
+    ] {
+        host.run(&[&["create"], grant].concat()).await?;
+    }
+    Ok(())
+}
+
+/// By kubectl, as somebody who may do nothing else.
+async fn bob_finds_pods(fleet: &Harness) -> Result<()> {
+    let bob = fleet.host().kubeconfig_for("bob", None)?;
+    let host = Kubectl::new(&fleet.tools().kubectl, &bob, "host");
+    wait_until("bob finds pods", SOON, || async {
+        let path = format!("{FLEET}/api/v1/pods");
+        let found = host.run(&["get", "--raw", &path]).await?;
+        Ok(MEMBERS
+            .iter()
+            .all(|member| found.contains(&format!("\"{member}\""))))
+    })
+    .await?;
+    let path = format!("{FLEET}/api/v1/nodes");
+    let nodes = host.output(&["get", "--raw", &path]).await?;
+    let complaint = String::from_utf8_lossy(&nodes.stderr).into_owned();
+    ensure!(
+        complaint.contains("forbidden"),
+        "bob is not refused: {complaint}"
+    );
+    Ok(())
+}
+
+/// All that becomes of a release, while members change and bob searches.
+async fn changes_while_searched(fleet: &Harness, desk: &Desk) -> Result<Searched> {
+    let bob = fleet.host().kubeconfig_for("bob", None)?;
+    let member = fleet.member(MEMBERS[0])?.client().await?;
+    let (churning, searching) = (CancellationToken::new(), CancellationToken::new());
+    let changed = async {
+        let changed = changes(desk).await;
+        churning.cancel();
+        searching.cancel();
+        changed
+    };
+    let (done, searched, ()) = tokio::try_join!(
+        CHURN.run(&member, &churning),
+        search(&bob, &searching),
+        changed
+    )?;
+    note(format_args!("churn around a release: {done:?}"));
+    Ok(searched)
+}
+
+async fn changes(desk: &Desk) -> Result<()> {
+    let chart = chart_folder()?;
+    let values = "log.level=info\\,armadex=debug,apiserver.resources.limits.memory=640Mi,controllers.replicas=3";
+    note("helm upgrade");
+    let upgrade = [
+        "upgrade",
+        RELEASE,
+        &chart,
+        "--reset-then-reuse-values",
+        "--wait",
+        "--set",
+        values,
+    ];
+    desk.helm(&upgrade).await?;
+    each_is_killed_in_turn(desk).await?;
+    note("helm rollback");
+    desk.helm(&["rollback", RELEASE, "--wait"]).await?;
+    ensure!(
+        desk.pods("controllers").await?.len() == 2,
+        "as many as before"
+    );
+    Ok(())
+}
+
+/// At once, as where a node has no memory left; and one of each is deleted.
+async fn each_is_killed_in_turn(desk: &Desk) -> Result<()> {
+    for part in PARTS {
+        for pod in desk.pods(part).await? {
+            note(format_args!("{pod} is killed"));
+            desk.kubelet.kill(NAMESPACE, &pod)?;
+            is_back(desk, &pod).await?;
+        }
+    }
+    for part in PARTS {
+        let pods = desk.pods(part).await?;
+        let pod = pods.first().context("no pod")?;
+        note(format_args!("{pod} is deleted"));
+        desk.kubectl
+            .run(&["delete", "pod", pod, "--namespace", NAMESPACE])
+            .await?;
+        desk.wait_until_rolled_out(part).await?;
+    }
+    Ok(())
+}
+
+/// Its container was started again, and is ready.
+async fn is_back(desk: &Desk, pod: &str) -> Result<()> {
+    let path =
+        "jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready}";
+    let get = [
+        "get",
+        "pod",
+        pod,
+        "--namespace",
+        NAMESPACE,
+        "--output",
+        path,
+    ];
+    wait_until(&format!("{pod} is back"), SOON, || async {
+        Ok(desk.kubectl.run(&get).await? == "1 true")
+    })
+    .await
+}
+
+async fn has_what_the_members_have(fleet: &Harness) -> Result<()> {
+    let objects = wait_until_equal(fleet, &MEMBERS, &SEEDED_KINDS, SOON).await?;
+    ensure!(objects > OBJECTS, "{objects} objects");
+    let host = fleet.host().client().await?;
+    for member in MEMBERS {
+        let client = fleet.member(member)?.client().await?;
+        for kind in SEEDED_KINDS {
+            bodies::compare(&host, &client, member, kind).await?;
+        }
+    }
+    Ok(())
+}
+
+/// As the README has it: policies and clusters first.
+async fn uninstall(fleet: &Harness, desk: &Desk) -> Result<()> {
+    let host = fleet.kubectl("host");
+    host.run(&["delete", "clusterimportpolicies,pediaclusters", "--all"])
+        .await?;
+    for member in MEMBERS {
+        wait_until_absent(fleet, &format!("pediacluster/{member}")).await?;
+    }
+    desk.helm(&["uninstall", RELEASE, "--wait", "--cascade", "foreground"])
+        .await?;
+    desk.wait_until_no_pod().await?;
+    let client = fleet.host().client().await?;
+    let gone = client
+        .request_text(Request::get("/apis/clusterpedia.io/v1beta1").body(Vec::new())?)
+        .await;
+    ensure!(gone.is_err(), "the search API is there");
+    Ok(())
+}
