@@ -18,7 +18,7 @@ use super::worker;
 use crate::progress::note;
 
 /// How often the cluster is looked at.
-const LOOK: Duration = Duration::from_millis(250);
+const LOOK: Duration = Duration::from_millis(150);
 
 /// Makes the node known to its cluster.
 pub(super) async fn register(node: &Node) -> Result<()> {
@@ -38,17 +38,29 @@ pub(super) async fn register(node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Works until it is dropped.
-pub(super) async fn run(node: Arc<Node>, mut services: Services) {
+/// Works until it is dropped: Services beside the pods, so that none has to wait for the other.
+pub(super) async fn run(node: Arc<Node>, services: Services) {
+    tokio::join!(run_pods(&node), lead(&node, services));
+}
+
+async fn run_pods(node: &Arc<Node>) {
     let mut pods = Pods::default();
     loop {
         let looked = async {
-            pods.look(&node).await?;
-            services.look(&node).await?;
-            bind_claims(&node).await
+            pods.look(node).await?;
+            bind_claims(node).await
         };
         if let Err(error) = looked.await {
             note(format_args!("the node: {error:#}"));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn lead(node: &Arc<Node>, mut services: Services) {
+    loop {
+        if let Err(error) = services.look(node).await {
+            note(format_args!("Services: {error:#}"));
         }
         tokio::time::sleep(LOOK).await;
     }
