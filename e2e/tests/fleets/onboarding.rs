@@ -2,6 +2,8 @@
 //!
 //! One fleet serves the whole story, in the order in which it is told. The parts of Armadex run apart, each with the rights of its own.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::armadex::{self, Armadex};
 use armadex_e2e::equality::{Kind, SEEDED_KINDS, list_fleet};
@@ -55,6 +57,7 @@ async fn the_story(store: StoreKind) -> Result<()> {
     who_may_search_is_granted_by_kubectl_and_can_ask_so(&fleet).await?;
     a_third_member_appears_by_itself(&fleet).await?;
     a_rotated_token_is_followed(&fleet, &parts.synchro).await?;
+    a_label_of_a_cluster_chooses_its_rows(&fleet, &parts.synchro).await?;
     a_member_that_leaves_is_gone(&fleet).await?;
     a_member_that_comes_back_goes_on_where_it_was(&fleet, &parts.synchro).await?;
     a_pediacluster_by_hand_gets_no_credential(&fleet).await?;
@@ -286,6 +289,69 @@ async fn a_rotated_token_is_followed(fleet: &Harness, armadex: &Armadex) -> Resu
         after - lists
     );
     Ok(())
+}
+
+/// From the platform's own object to what kubectl prints, and nothing is listed anew for it.
+async fn a_label_of_a_cluster_chooses_its_rows(fleet: &Harness, armadex: &Armadex) -> Result<()> {
+    let lists = armadex.counter(armadex::LISTS).await?;
+    let host = fleet.kubectl("host");
+    // What becomes of a Cluster, and whose pods are found then by env=prod and by env!=prod.
+    for (member, label, chosen, others) in [
+        (
+            "member1",
+            "env=prod",
+            &["member1"][..],
+            &["member2", "member3"][..],
+        ),
+        ("member2", "env=prod", &["member1", "member2"], &["member3"]),
+        ("member1", "env=test", &["member2"], &["member1", "member3"]),
+        ("member1", "env-", &["member2"], &["member1", "member3"]),
+    ] {
+        let cluster = format!("clusters.cluster.karmada.io/{member}");
+        host.run(&["label", "--overwrite", &cluster, label]).await?;
+        for (selector, members) in [("env=prod", chosen), ("env!=prod", others)] {
+            let selector = format!("--selector=cluster.search.clusterpedia.io/{selector}");
+            let what = format!("pods of {members:?} by {selector} after {member} got {label}");
+            wait_until(&what, SOON, || async {
+                let found = members_of_pods(fleet, &selector).await?;
+                ensure!(found == members, "there are pods of {found:?}");
+                Ok(true)
+            })
+            .await?;
+        }
+    }
+    let shown = [
+        "get",
+        "pediacluster",
+        "member2",
+        "--label-columns=env",
+        "--no-headers",
+    ];
+    let shown = host.run(&shown).await?;
+    ensure!(shown.trim_end().ends_with("prod"), "{shown}");
+    let after = armadex.counter(armadex::LISTS).await?;
+    ensure!(
+        lists == after,
+        "{} lists were begun by labels",
+        after - lists
+    );
+    Ok(())
+}
+
+/// Whose pods kubectl finds in the fleet.
+async fn members_of_pods(fleet: &Harness, selector: &str) -> Result<Vec<String>> {
+    let cluster = r"jsonpath={range .items[*]}{.metadata.annotations.shadow\.clusterpedia\.io/cluster-name}{'\n'}{end}";
+    let pods = [
+        "get",
+        "pods",
+        "--all-namespaces",
+        selector,
+        "--output",
+        cluster,
+    ];
+    let found = fleet.fleet_kubectl("clusterpedia").run(&pods).await?;
+    let members: BTreeSet<&str> = found.lines().filter(|line| !line.is_empty()).collect();
+    Ok(members.into_iter().map(str::to_owned).collect())
 }
 
 async fn a_member_that_leaves_is_gone(fleet: &Harness) -> Result<()> {
