@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::needs::{Need, Place, secrets};
 use crate::command::install::{CREDENTIALS, Grantees, own_roles};
-use crate::credentials::namespace;
+use crate::credentials::{is_everybodys, namespace};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// Which parts read what policies name, and which read credentials.
@@ -157,6 +157,9 @@ impl Grants {
             ),
             Err(refusal) => format!(
                 "{purpose}: Secrets of {name} are named and will not be read, so no right is granted for that: --credential-namespaces takes no such namespace ({refusal})"
+            ),
+            Ok(_) if is_everybodys(name) => format!(
+                "{purpose}: Secrets of {name} are named, and others use it too: no right is granted for that, so put them into a namespace of their own"
             ),
             Ok(_) => return true,
         };

@@ -181,7 +181,7 @@ fn no_policy_takes_a_role_of_armadex_itself() {
         .collect();
     assert_eq!(names, ["\"armadex-policy-controllers\""; 2]);
     assert!(
-        notes[0].contains("Secrets of kube-system are named and will not be read"),
+        notes[0].contains("Secrets of kube-system are named, and others use it too"),
         "{notes:?}"
     );
 }
