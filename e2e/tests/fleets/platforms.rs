@@ -165,7 +165,9 @@ async fn brings_its_clusters_in(fleet: &Harness, policy: &str) -> Result<()> {
         wait_until_absent(fleet, &format!("pediacluster/{name}")).await?;
     }
     for object in given {
-        host.run(&["delete", &object[0], "--namespace", &object[1]])
+        // What has an owner may have gone with it.
+        let delete = ["delete", &object[0], "--namespace", &object[1]];
+        host.run(&[&delete[..], &["--ignore-not-found"]].concat())
             .await?;
     }
     Ok(())
