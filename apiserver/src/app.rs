@@ -115,6 +115,7 @@ impl App {
             cancel,
             stopping: CancellationToken::new(),
             clock: Timestamp::now,
+            group: target::GROUP.to_owned(),
         };
         Self {
             context,
@@ -128,6 +129,12 @@ impl App {
     /// Is not ready any more from when this is cancelled.
     pub(crate) fn until_stopping(mut self, stopping: CancellationToken) -> Self {
         self.context.stopping = stopping;
+        self
+    }
+
+    /// Serves its API in this group.
+    pub(crate) fn in_group(mut self, group: String) -> Self {
+        self.context.group = group;
         self
     }
 
@@ -245,7 +252,8 @@ impl App {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let segments = target::segments(parts.uri.path());
-        let target = segments.as_deref().and_then(Target::parse);
+        let target = segments.as_deref();
+        let target = target.and_then(|path| Target::parse(path, &self.context.group));
         let is_review = target.as_ref().is_some_and(Target::is_review);
         let posts_review = parts.method == Method::POST && is_review;
         // What nobody reads is let go before anything is waited for: all requests of a connection share the room for it.

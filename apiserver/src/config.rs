@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{Limits, PoolSizes};
 use crate::counters::Counters;
+use crate::request::target::GROUP;
 use crate::server::tls::Certificate;
 use crate::server::{ConnectionLimits, IdleLimits, SlotLimits};
 
@@ -27,6 +28,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The serving certificate.
     pub certificate: Certificate,
+    /// The API group that is served: Clusterpedia's, or another one beside a Clusterpedia that is used.
+    pub group: String,
     /// Whom a bearer token must be meant for; empty for the host's kube-apiserver.
     pub token_audiences: Vec<String>,
     /// Short requests served at the same time; more are turned away with 429.
@@ -101,6 +104,7 @@ impl Config {
         Self {
             listen,
             certificate,
+            group: GROUP.to_owned(),
             token_audiences: Vec::new(),
             max_in_flight: 400,
             max_lists_in_flight: 100,

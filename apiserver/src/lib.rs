@@ -33,6 +33,7 @@ use caller::authn::{self, Authenticator, KubeTokens, Trust};
 use caller::authz::{Authorizer, KubeReviews};
 pub use config::{Config, SHUTDOWN_GRACE};
 pub use counters::{CounterValues, Counters};
+pub use request::target::GROUP as API_GROUP;
 use server::Listener;
 use server::tls::{self, Serving};
 pub use server::tls::{Certificate, CertificateError, KeptPem, SelfMade};
@@ -135,7 +136,8 @@ pub async fn serve_on(
         counters,
         limits,
     )
-    .until_stopping(config.stopping);
+    .until_stopping(config.stopping)
+    .in_group(config.group);
     let listener = Listener {
         socket,
         tls,

@@ -14,9 +14,6 @@ pub(crate) const FLEET: &str = "clusterpedia";
 /// The extension that marks an entry as ours.
 const MARK: &str = "armadex";
 
-/// The API group and version under which the aggregator reaches us.
-const API: &str = "/apis/clusterpedia.io/v1beta1";
-
 /// How the control plane is reached and as whom: a context of an existing kubeconfig, resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Source {
@@ -185,14 +182,14 @@ fn find<'a>(
         })
 }
 
-/// The entries for the fleet and for each of `members` that has another name than the fleet's entries.
-pub(crate) fn entries(source: &Source, members: &BTreeSet<String>) -> Entries {
+/// The entries for the fleet and for each of `members` that has another name than the fleet's entries, in the group by which the aggregator reaches us.
+pub(crate) fn entries(source: &Source, members: &BTreeSet<String>, group: &str) -> Entries {
     let server = source
         .cluster
         .get("server")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let base = format!("{}{API}", server.trim_end_matches('/'));
+    let base = format!("{}/apis/{group}/v1beta1", server.trim_end_matches('/'));
     let paths = std::iter::once((FLEET.to_owned(), format!("{base}/fleets/all/proxy"))).chain(
         members
             .iter()
@@ -378,6 +375,8 @@ fn name_of(entry: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use armadex_apiserver::API_GROUP;
+
     use super::*;
 
     fn host() -> Value {
@@ -402,7 +401,7 @@ mod tests {
 
     fn fleet(document: Value, names: &[&str]) -> Merged {
         let (source, _) = resolve(&[host()], None).expect("resolves");
-        merge(document, &[], entries(&source, &members(names))).expect("merges")
+        merge(document, &[], entries(&source, &members(names), API_GROUP)).expect("merges")
     }
 
     fn skipped(name: &str, taken: &[&str]) -> Skipped {
@@ -511,7 +510,7 @@ mod tests {
         let beside =
             json!({"clusters": [{"name": "member1", "cluster": {"server": "https://elsewhere"}}]});
         let (source, _) = resolve(&[host()], None).expect("resolves");
-        let entries = entries(&source, &members(&["member1"]));
+        let entries = entries(&source, &members(&["member1"]), API_GROUP);
         let merged = merge(host(), &[&beside], entries).expect("merges");
         assert_eq!(merged.skipped, [skipped("member1", &["cluster member1"])]);
         assert_eq!(entries_named(&merged.document, "member1"), [json!(null); 0]);

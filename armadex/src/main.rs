@@ -1,6 +1,7 @@
 //! The `armadex` binary: reads the command line, sets up logs and the TLS provider, and hands over to one subcommand.
 
 mod admin;
+mod api_group;
 mod background;
 mod cli;
 mod command;

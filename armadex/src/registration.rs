@@ -36,7 +36,7 @@ pub(crate) struct RegistrationFlags {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tls_cert_file", "self_made_ca"], value_parser = serving_secret)]
     serving_secret: Option<String>,
     /// Keep this API server registered: the control plane, which is another cluster, reaches it by this host. Makes the Service `armadex-apiserver` of the
-    /// type ExternalName in `--namespace` there and the APIService `v1beta1.clusterpedia.io`, with the CA of --serving-secret as its `caBundle`, and puts both
+    /// type ExternalName in `--namespace` there and the APIService `v1beta1.clusterpedia.io` (or of --api-group), with the CA of --serving-secret as its `caBundle`, and puts both
     /// right within a minute when they are changed. Without a port that of --listen is meant.
     #[arg(long, value_name = "HOST[:PORT]", conflicts_with = "register_service")]
     register: Option<Address>,
@@ -99,6 +99,8 @@ impl FromStr for Address {
 
 /// What is known of the API server.
 pub(crate) struct Own<'a> {
+    /// The group that it serves.
+    pub(crate) group: &'a str,
     /// What it has on the control plane lies there.
     pub(crate) namespace: &'a str,
     /// What its certificate is to be for besides the Service.
@@ -142,6 +144,7 @@ pub(crate) fn start(
     show_expiry(process, kept.as_ref(), own.certificate);
     if let Some((service, port, reached)) = registered {
         let terms = RegistrationTerms {
+            group: own.group.to_owned(),
             namespace: own.namespace.to_owned(),
             service,
             port,

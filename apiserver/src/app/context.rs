@@ -49,6 +49,8 @@ pub(super) struct Context {
     pub(super) stopping: CancellationToken,
     /// The time that ages are told from; given in, so that tests can stop it.
     pub(super) clock: fn() -> Timestamp,
+    /// The group of the API.
+    pub(super) group: String,
 }
 
 impl Context {

@@ -24,11 +24,11 @@ impl Context {
     pub(super) async fn own_groups(&self, asked: &Asked<'_>) -> Result<Reply, ApiError> {
         match asked.discovery()? {
             Discovery::Legacy => {
-                self.own("/apis", asked, asked.plain()?, discovery::own_groups)
-                    .await
+                let make = || discovery::own_groups(&self.group);
+                self.own("/apis", asked, asked.plain()?, make).await
             }
             Discovery::Aggregated => {
-                let make = discovery::own_group_aggregated;
+                let make = || discovery::own_group_aggregated(&self.group);
                 self.own("/apis", asked, asked.aggregated(), make).await
             }
         }
@@ -36,13 +36,13 @@ impl Context {
 
     /// `/apis/clusterpedia.io`.
     pub(super) async fn own_group(&self, asked: &Asked<'_>) -> Result<Reply, ApiError> {
-        self.own("/apis/group", asked, asked.plain()?, discovery::own_group)
-            .await
+        let make = || discovery::own_group(&self.group);
+        self.own("/apis/group", asked, asked.plain()?, make).await
     }
 
     /// `/apis/clusterpedia.io/v1beta1`.
     pub(super) async fn own_resources(&self, asked: &Asked<'_>) -> Result<Reply, ApiError> {
-        let make = discovery::own_resources;
+        let make = || discovery::own_resources(&self.group);
         self.own("/apis/group/version", asked, asked.plain()?, make)
             .await
     }
@@ -57,7 +57,7 @@ impl Context {
     pub(super) async fn open_api_v3(&self, asked: &Asked<'_>) -> Result<Reply, ApiError> {
         self.own("/openapi/v3", asked, asked.plain()?, || {
             let group = discovery::open_api_v3_group().to_string();
-            discovery::open_api_v3(&hash(group.as_bytes()))
+            discovery::open_api_v3(&self.group, &hash(group.as_bytes()))
         })
         .await
     }

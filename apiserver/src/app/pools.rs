@@ -171,7 +171,7 @@ mod tests {
     #[track_caller]
     fn check(path: &str, expected: Work) {
         let segments = target::segments(path).expect("a path");
-        let found = Work::of(Target::parse(&segments).as_ref());
+        let found = Work::of(Target::parse(&segments, target::GROUP).as_ref());
         assert_eq!(found, expected, "{path}");
     }
 

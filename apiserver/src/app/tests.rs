@@ -148,6 +148,15 @@ impl Server {
         }
     }
 
+    /// The same, with its API in another group.
+    fn in_group(self, group: &str) -> Self {
+        let app = Arc::into_inner(self.app).expect("nobody has it yet");
+        Self {
+            app: Arc::new(app.in_group(group.to_owned())),
+            ..self
+        }
+    }
+
     /// Alice asks for a path below the group.
     async fn get(&self, path: &str) -> Answer {
         self.get_as(path, "application/json").await

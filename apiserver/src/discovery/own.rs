@@ -6,34 +6,34 @@
 use serde_json::{Value, json};
 
 use super::aggregated;
-use crate::request::target::{GROUP, VERSION};
+use crate::request::target::VERSION;
 
 /// What a kube-apiserver and this server call the version of the group.
-fn group_version() -> String {
-    format!("{GROUP}/{VERSION}")
+fn group_version(group: &str) -> String {
+    format!("{group}/{VERSION}")
 }
 
 /// `/apis`.
-pub(crate) fn own_groups() -> Value {
+pub(crate) fn own_groups(group: &str) -> Value {
     json!({
         "kind": "APIGroupList",
         "apiVersion": "v1",
-        "groups": [group_entry()],
+        "groups": [group_entry(group)],
     })
 }
 
 /// `/apis/clusterpedia.io`.
-pub(crate) fn own_group() -> Value {
-    let mut entry = group_entry();
+pub(crate) fn own_group(group: &str) -> Value {
+    let mut entry = group_entry(group);
     entry["kind"] = json!("APIGroup");
     entry["apiVersion"] = json!("v1");
     entry
 }
 
-fn group_entry() -> Value {
-    let version = json!({"groupVersion": group_version(), "version": VERSION});
+fn group_entry(group: &str) -> Value {
+    let version = json!({"groupVersion": group_version(group), "version": VERSION});
     json!({
-        "name": GROUP,
+        "name": group,
         "versions": [version],
         "preferredVersion": version,
     })
@@ -71,7 +71,7 @@ const TYPES: [Entry; 3] = [
 ];
 
 /// `/apis/clusterpedia.io/v1beta1`.
-pub(crate) fn own_resources() -> Value {
+pub(crate) fn own_resources(group: &str) -> Value {
     let mut resources = Vec::new();
     let mut add = |name: &str, kind: &str, verbs: &[&str]| {
         resources.push(json!({
@@ -91,15 +91,15 @@ pub(crate) fn own_resources() -> Value {
     json!({
         "kind": "APIResourceList",
         "apiVersion": "v1",
-        "groupVersion": group_version(),
+        "groupVersion": group_version(group),
         "resources": resources,
     })
 }
 
 /// `/apis` in aggregated form.
-pub(crate) fn own_group_aggregated() -> Value {
+pub(crate) fn own_group_aggregated(group: &str) -> Value {
     let resources = TYPES.map(|one| {
-        let kind = json!({"group": GROUP, "version": VERSION, "kind": one.kind});
+        let kind = json!({"group": group, "version": VERSION, "kind": one.kind});
         let mut value = json!({
             "resource": one.name,
             "responseKind": kind,
@@ -114,7 +114,7 @@ pub(crate) fn own_group_aggregated() -> Value {
         value
     });
     aggregated::list(&[json!({
-        "metadata": {"name": GROUP},
+        "metadata": {"name": group},
         "versions": [{"version": VERSION, "resources": resources, "freshness": "Current"}],
     })])
 }
@@ -134,8 +134,8 @@ pub(crate) fn open_api_v2() -> Value {
 }
 
 /// `/openapi/v3`: the index. `hash` changes with what it points to.
-pub(crate) fn open_api_v3(hash: &str) -> Value {
-    let path = format!("apis/{GROUP}/{VERSION}");
+pub(crate) fn open_api_v3(group: &str, hash: &str) -> Value {
+    let path = format!("apis/{group}/{VERSION}");
     json!({
         "paths": {
             path.clone(): {"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")},

@@ -170,13 +170,16 @@ fn aggregated_documents_hold_the_same() {
 
 #[test]
 fn the_own_group_is_described_to_the_aggregator() {
-    assert_eq!(own_groups()["groups"][0]["name"], "clusterpedia.io");
     assert_eq!(
-        own_group()["preferredVersion"]["groupVersion"],
+        own_groups("clusterpedia.io")["groups"][0]["name"],
+        "clusterpedia.io"
+    );
+    assert_eq!(
+        own_group("clusterpedia.io")["preferredVersion"]["groupVersion"],
         "clusterpedia.io/v1beta1"
     );
     assert_eq!(
-        names(&own_resources()["resources"]),
+        names(&own_resources("clusterpedia.io")["resources"]),
         [
             "clusters",
             "clusters/proxy",
@@ -185,7 +188,7 @@ fn the_own_group_is_described_to_the_aggregator() {
             "resources"
         ]
     );
-    let aggregated = own_group_aggregated();
+    let aggregated = own_group_aggregated("clusterpedia.io");
     let fleets = &aggregated["items"][0]["versions"][0]["resources"][1];
     assert_eq!(fleets["resource"], "fleets");
     assert_eq!(fleets["subresources"][0]["subresource"], "proxy");

@@ -1,4 +1,4 @@
-//! What a path names: text in, [`Target`] out, with no look at what is stored.
+//! What a path names: text in, [`Target`] out, with no look at what is stored. The group is `clusterpedia.io`, unless the server is told another one.
 //!
 //! ```text
 //! /apis/clusterpedia.io/v1beta1/resources/<native path>                 all clusters
@@ -10,8 +10,8 @@
 use armadex_model::{ClusterName, GroupVersionResource};
 use percent_encoding::percent_decode_str;
 
-/// The group that this server belongs to.
-pub(crate) const GROUP: &str = "clusterpedia.io";
+/// The group that this server belongs to, unless it is told another one.
+pub const GROUP: &str = "clusterpedia.io";
 /// The version of that group.
 pub(crate) const VERSION: &str = "v1beta1";
 
@@ -169,19 +169,21 @@ impl Target {
         }
     }
 
-    /// Reads the segments of a path; `None` if it names nothing.
-    pub(crate) fn parse(segments: &[String]) -> Option<Self> {
+    /// Reads the segments of a path of a server of this group; `None` if it names nothing.
+    pub(crate) fn parse(segments: &[String], own_group: &str) -> Option<Self> {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         match segments.as_slice() {
             ["livez"] => Some(Self::Health(Health::Live)),
             ["readyz" | "healthz"] => Some(Self::Health(Health::Ready)),
             ["version"] => Some(Self::Version),
             ["apis"] => Some(Self::Groups),
-            ["apis", GROUP] => Some(Self::Group),
+            ["apis", group] if *group == own_group => Some(Self::Group),
             ["openapi", "v2"] => Some(Self::OpenApiV2),
             ["openapi", "v3"] => Some(Self::OpenApiV3),
-            ["openapi", "v3", "apis", GROUP, VERSION] => Some(Self::OpenApiV3Group),
-            ["apis", GROUP, VERSION, rest @ ..] => own(rest),
+            ["openapi", "v3", "apis", group, VERSION] if *group == own_group => {
+                Some(Self::OpenApiV3Group)
+            }
+            ["apis", group, VERSION, rest @ ..] if *group == own_group => own(rest),
             _ => None,
         }
     }

@@ -11,6 +11,7 @@ use armadex_storage::Search as _;
 use clap::Args;
 
 use crate::admin::AdminFlags;
+use crate::api_group::ApiGroupFlag;
 use crate::control_plane::ControlPlaneFlags;
 use crate::credentials::NamespaceFlag;
 use crate::feature_gates::FeatureGateFlags;
@@ -69,6 +70,8 @@ pub(crate) struct ServingFlags {
     /// whoever sends requests here sends them elsewhere. Then requests that are under way have 15 seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=3600))]
     shutdown_delay: u32,
+    #[command(flatten)]
+    group: ApiGroupFlag,
     #[command(flatten)]
     registration: RegistrationFlags,
     #[command(flatten)]
@@ -168,6 +171,7 @@ pub(crate) fn start(
     namespace: &str,
 ) -> anyhow::Result<()> {
     let own = Own {
+        group: &flags.group.api_group,
         namespace,
         names: &flags.self_made_names,
         listen: flags.listen,
@@ -179,6 +183,7 @@ pub(crate) fn start(
     };
     let mut config = Config::new(flags.listen, certificate);
     flags.limits.apply(&mut config)?;
+    config.group.clone_from(&flags.group.api_group);
     config.searches = process.store.searches();
     config.stopping = process.parts.cancel();
     let delay = Duration::from_secs(flags.shutdown_delay.into());
@@ -241,6 +246,7 @@ mod tests {
         let Config {
             listen: _,
             certificate: _,
+            group: _,
             token_audiences: _,
             counters: _,
             // The store says how many connections it has for them.

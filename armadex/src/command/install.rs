@@ -17,6 +17,7 @@ use anyhow::bail;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 
+use crate::api_group::ApiGroupFlag;
 use crate::control_plane::ControlPlaneFlags;
 use crate::credentials::{NamespaceFlag, is_everybodys, namespace};
 use applying::{Applier, Edited};
@@ -50,6 +51,8 @@ pub(crate) struct Flags {
     control_plane: ControlPlaneFlags,
     #[command(flatten)]
     place: PlaceFlags,
+    #[command(flatten)]
+    group: ApiGroupFlag,
     #[command(flatten)]
     holders: HolderFlags,
     /// Policies to install, with the rights that they need.
@@ -181,6 +184,7 @@ pub(super) async fn install_definitions(
 fn wanted(flags: &Flags) -> Wanted {
     Wanted {
         namespace: flags.place.own.namespace.clone(),
+        api_group: flags.group.api_group.clone(),
         credential_namespaces: flags.place.credential_namespaces.clone(),
         holders: flags.holders.holders(),
         policies: flags.policies.clone(),
@@ -199,6 +203,7 @@ pub(super) fn rights_of_shipped(
 ) -> Vec<serde_json::Value> {
     let wanted = |rights: &[String], further: &[String]| Wanted {
         namespace: home.to_owned(),
+        api_group: armadex_apiserver::API_GROUP.to_owned(),
         credential_namespaces: further.to_vec(),
         holders: holders.clone(),
         policies: Vec::new(),

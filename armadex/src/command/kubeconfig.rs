@@ -13,6 +13,7 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 
+use crate::api_group::ApiGroupFlag;
 use crate::control_plane::ControlPlaneFlags;
 use crate::kubeconfig::{self, Entries, Skipped};
 
@@ -35,6 +36,8 @@ pub(crate) struct Flags {
     /// Write into the kubeconfig that the context comes from.
     #[arg(long)]
     merge: bool,
+    #[command(flatten)]
+    group: ApiGroupFlag,
 }
 
 /// Writes the entries where the flags say.
@@ -68,7 +71,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         );
         absolute_command(user, &folder);
     }
-    let entries = kubeconfig::entries(&source, &members);
+    let entries = kubeconfig::entries(&source, &members, &flags.group.api_group);
     match target {
         Some(path) => write_into(&path, &paths, entries),
         None => print(entries, &mut io::stdout()),
@@ -271,6 +274,7 @@ impl Drop for Lock {
 
 #[cfg(test)]
 mod tests {
+    use armadex_apiserver::API_GROUP;
     use armadex_control_plane::testing::Log;
 
     use super::*;
@@ -283,7 +287,7 @@ mod tests {
             "users": [{"name": "admin", "user": {"token": "t"}}],
         });
         let (source, _) = kubeconfig::resolve(&[host], None).expect("resolves");
-        kubeconfig::entries(&source, &members.into_iter().collect())
+        kubeconfig::entries(&source, &members.into_iter().collect(), API_GROUP)
     }
 
     /// What the user is told while something is done.

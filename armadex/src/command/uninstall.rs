@@ -15,6 +15,7 @@ use super::install::{
     Manifest, Patience, PlaceFlags, is_ours, is_the_end, other_home, owner, policy, policy_names,
     seconds, standing, to_remove,
 };
+use crate::api_group::ApiGroupFlag;
 use crate::control_plane::ControlPlaneFlags;
 use crate::visible::visible;
 
@@ -35,6 +36,8 @@ pub(crate) struct Flags {
     control_plane: ControlPlaneFlags,
     #[command(flatten)]
     place: PlaceFlags,
+    #[command(flatten)]
+    group: ApiGroupFlag,
     /// Delete these policies of Armadex, and the clusters that they brought in, instead of the rest.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = policy_names())]
     policies: Vec<String>,
@@ -52,6 +55,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let remover = Remover {
         client,
         home: flags.place.own.namespace.clone(),
+        api_group: flags.group.api_group.clone(),
         dry_run: flags.dry_run,
         patience: Patience::new(Duration::from_secs(flags.timeout), &server),
         server,
@@ -72,6 +76,7 @@ struct Remover {
     /// As it is told to people.
     server: String,
     home: String,
+    api_group: String,
     dry_run: bool,
     patience: Patience,
 }
@@ -94,7 +99,7 @@ impl Remover {
         credential_namespaces: &[String],
         out: &mut impl Write,
     ) -> anyhow::Result<()> {
-        let mut manifests = to_remove(&self.home, credential_namespaces);
+        let mut manifests = to_remove(&self.home, &self.api_group, credential_namespaces);
         let (client, home) = (&self.client, &self.home);
         let look = async || standing(client, home).await;
         let standing = self.patience.ask(TroubleKind::is_outage, look).await;
@@ -277,6 +282,7 @@ mod tests {
             client: host.client(),
             server: "https://fleet.example".to_owned(),
             home: "fleet".to_owned(),
+            api_group: "clusterpedia.io".to_owned(),
             dry_run: false,
             patience: Patience::new(Duration::from_secs(60), "https://fleet.example"),
         }
@@ -369,7 +375,9 @@ mod tests {
             )
         };
         let synchro = format!("{BINDINGS}/armadex-synchro");
-        host.put(&further("team-a"), of("fleet"));
+        let mut granted = of("fleet");
+        granted["metadata"]["annotations"] = json!({"armadex.dev/granted-for": "policy/mine"});
+        host.put(&further("team-a"), granted);
         host.put(&further("team-b"), of("other"));
         host.put(&synchro, of("other"));
         host.put(ROLE, of("fleet"));

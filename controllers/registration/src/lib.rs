@@ -19,5 +19,6 @@ pub use error::Error as CertificateError;
 pub use keeper::{SecretTerms, keep};
 pub use kept::Kept;
 pub use registrar::{
-    FIELD_MANAGER, MANAGED_BY, NAME, OURS, Reached, RegistrationTerms, Standing, register,
+    FIELD_MANAGER, MANAGED_BY, NAME, OURS, Reached, RegistrationTerms, Standing, api_service,
+    register,
 };

@@ -31,8 +31,6 @@ pub const NAME: &str = "app.kubernetes.io/name";
 /// The value of both.
 pub const OURS: &str = "armadex";
 
-const API_SERVICE: &str = "v1beta1.clusterpedia.io";
-const GROUP: &str = "clusterpedia.io";
 const VERSION: &str = "v1beta1";
 /// As Clusterpedia's own.
 const GROUP_PRIORITY: i32 = 1000;
@@ -50,6 +48,8 @@ pub enum Reached {
 /// What is registered.
 #[derive(Clone, Debug)]
 pub struct RegistrationTerms {
+    /// The API group that is sent here.
+    pub group: String,
     /// The Service's namespace.
     pub namespace: String,
     /// Its name.
@@ -90,7 +90,8 @@ pub async fn register(
     cancel: CancellationToken,
 ) {
     let mut registrar = Registrar::new(client, &terms);
-    let mut looks = Looks::at(format!("the registration {API_SERVICE}"));
+    let name = api_service(&terms.group);
+    let mut looks = Looks::at(format!("the registration {name}"));
     loop {
         let Some(trusted) = cancel.run_until_cancelled(ca(&mut terms.trusted)).await else {
             return;
@@ -102,7 +103,7 @@ pub async fn register(
         match looked {
             Ok(was_right) => {
                 if !was_right {
-                    info!("the registration {API_SERVICE} was made or put right");
+                    info!("the registration {name} was made or put right");
                 }
                 standing.send_replace(Standing::Registered);
             }
@@ -151,7 +152,15 @@ async fn changed(trusted: &mut Option<watch::Receiver<Option<String>>>) {
     }
 }
 
+/// The name of the APIService by which a control plane sends a group here.
+pub fn api_service(group: &str) -> String {
+    format!("{VERSION}.{group}")
+}
+
 struct Registrar {
+    group: String,
+    /// The name of the APIService.
+    name: String,
     api_services: Objects<APIService>,
     services: Objects<Service>,
     service: String,
@@ -165,6 +174,8 @@ struct Registrar {
 impl Registrar {
     fn new(client: Client, terms: &RegistrationTerms) -> Self {
         Self {
+            group: terms.group.clone(),
+            name: api_service(&terms.group),
             api_services: Objects::all(client.clone()),
             services: Objects::namespaced(client, &terms.namespace),
             service: terms.service.clone(),
@@ -178,7 +189,7 @@ impl Registrar {
 
     /// Looks at both, and makes them what they should be. Whether they were.
     async fn look(&mut self, ours: Option<&str>) -> Result<bool, Trouble> {
-        let found = answered(self.api_services.get_opt(API_SERVICE)).await?;
+        let found = answered(self.api_services.get_opt(&self.name)).await?;
         let leads_here = found.as_ref().is_some_and(|found| self.leads_here(found));
         if let Some(found) = &found
             && !leads_here
@@ -202,7 +213,7 @@ impl Registrar {
             };
             let is_right = trusts(theirs, trust);
             if !is_right {
-                self.apply(trusting(theirs, trust)).await?;
+                self.apply(self.trusting(theirs, trust)).await?;
             }
             return Ok(is_right);
         }
@@ -223,7 +234,7 @@ impl Registrar {
     async fn apply(&mut self, wanted: impl Serialize + Debug) -> Result<(), Trouble> {
         let params = PatchParams::apply(FIELD_MANAGER).force();
         let wanted = Patch::Apply(wanted);
-        answered(self.api_services.patch(API_SERVICE, &params, &wanted)).await?;
+        answered(self.api_services.patch(&self.name, &params, &wanted)).await?;
         self.bundle.written();
         Ok(())
     }
@@ -236,16 +247,16 @@ impl Registrar {
     fn expect_ours(&self, found: &APIService) -> Result<(), Trouble> {
         let is_of_an_armadex = owns(&found.metadata, "/f:spec/f:service/f:name");
         let Some((namespace, name)) = leads_to(found) else {
-            return Err(taken("is served by the control plane itself: delete it"));
+            return Err(self.taken("is served by the control plane itself: delete it"));
         };
         if !is_of_an_armadex {
-            return Err(taken(&format!(
+            return Err(self.taken(&format!(
                 "leads to the Service {namespace}/{name}, as Clusterpedia's does: delete it, or say --register-take-over"
             )));
         }
         let was_said_so = owns(&found.metadata, "/f:spec/f:service/f:namespace");
         if was_said_so && namespace != self.namespace {
-            return Err(taken(&format!(
+            return Err(self.taken(&format!(
                 "leads to the Armadex in {namespace}: end that one and run `armadex uninstall --namespace {namespace}`, or say --register-take-over"
             )));
         }
@@ -292,9 +303,9 @@ impl Registrar {
 
     fn api_service(&self, version: Option<String>, trust: Option<&Wanted>) -> APIService {
         APIService {
-            metadata: metadata(API_SERVICE, version),
+            metadata: metadata(&self.name, version),
             spec: Some(APIServiceSpec {
-                group: Some(GROUP.to_owned()),
+                group: Some(self.group.clone()),
                 version: Some(VERSION.to_owned()),
                 group_priority_minimum: GROUP_PRIORITY,
                 version_priority: VERSION_PRIORITY,
@@ -308,6 +319,31 @@ impl Registrar {
                 }),
             }),
             status: None,
+        }
+    }
+
+    /// Whom to trust, and nothing else of an APIService that was read.
+    fn trusting(&self, found: &APIService, trust: &Wanted) -> Value {
+        let ca = ByteString(trust.ca.as_bytes().to_vec());
+        let mut metadata = json!({"name": self.name, "resourceVersion": found.resource_version()});
+        if let Some(notes) = notes(Some(found), trust) {
+            metadata["annotations"] = json!(notes);
+        }
+        json!({
+            "apiVersion": APIService::API_VERSION,
+            "kind": APIService::KIND,
+            "metadata": metadata,
+            "spec": {"caBundle": ca, "insecureSkipTLSVerify": false},
+        })
+    }
+
+    fn taken(&self, words: &str) -> Trouble {
+        let name = &self.name;
+        Trouble {
+            kind: TroubleKind::Invalid,
+            message: format!(
+                "the APIService {name} is there already and {words}, when this API server is to take its place"
+            ),
         }
     }
 }
@@ -381,21 +417,6 @@ fn has_labels(found: &ObjectMeta, wanted: &ObjectMeta) -> bool {
     wanted.all(|(name, value)| there.get(name) == Some(value))
 }
 
-/// Whom to trust, and nothing else of an APIService that was read.
-fn trusting(found: &APIService, trust: &Wanted) -> Value {
-    let ca = ByteString(trust.ca.as_bytes().to_vec());
-    let mut metadata = json!({"name": API_SERVICE, "resourceVersion": found.resource_version()});
-    if let Some(notes) = notes(Some(found), trust) {
-        metadata["annotations"] = json!(notes);
-    }
-    json!({
-        "apiVersion": APIService::API_VERSION,
-        "kind": APIService::KIND,
-        "metadata": metadata,
-        "spec": {"caBundle": ca, "insecureSkipTLSVerify": false},
-    })
-}
-
 /// Of the version that was read, or of one that is not there yet: what somebody else does meanwhile is looked at first.
 fn metadata(name: &str, version: Option<String>) -> ObjectMeta {
     let labels = [MANAGED_BY, NAME].map(|label| (label.to_owned(), OURS.to_owned()));
@@ -415,15 +436,6 @@ fn owns(metadata: &ObjectMeta, field: &str) -> bool {
         managed.manager.as_deref() == Some(FIELD_MANAGER)
             && fields.is_some_and(|fields| fields.0.pointer(field).is_some())
     })
-}
-
-fn taken(words: &str) -> Trouble {
-    Trouble {
-        kind: TroubleKind::Invalid,
-        message: format!(
-            "the APIService {API_SERVICE} is there already and {words}, when this API server is to take its place"
-        ),
-    }
 }
 
 #[cfg(test)]
@@ -475,6 +487,7 @@ mod tests {
     ) -> Running {
         let (trusted, told) = watch::channel(Some(ca("first")));
         let terms = RegistrationTerms {
+            group: "clusterpedia.io".to_owned(),
             namespace: "own".to_owned(),
             service: "armadex-apiserver".to_owned(),
             port: 8443,

@@ -105,7 +105,7 @@ impl Context {
         let Some(below) = target::segments(path) else {
             return Ok(unknown());
         };
-        let native = match Target::parse(&below_the_view(asked, &below)) {
+        let native = match Target::parse(&below_the_view(asked, &below), &self.group) {
             Some(Target::View(_, native)) if native.is_document() => native,
             _ => return Ok(unknown()),
         };

@@ -103,6 +103,41 @@ async fn a_version_is_the_members_own_and_for_the_fleet_the_highest() {
     );
 }
 
+/// Beside a Clusterpedia that is used, whose group the control plane sends elsewhere.
+#[tokio::test]
+async fn in_another_group_the_same_is_served_and_in_the_usual_one_nothing() {
+    const GROUP: &str = "trial.example.com";
+    let usual = Server::open(fleet()).await;
+    let trial = Server::open(fleet()).await.in_group(GROUP);
+    let ask = async |server: &Server, path: &str, accept: &str| {
+        let headers = [("authorization", "Bearer alice"), ("accept", accept)];
+        server.ask("GET", path, &headers).await
+    };
+    let json = "application/json";
+    for path in [
+        "resources/api/v1/pods",
+        "resources/clusters/m1/apis/apps/v1",
+        "fleets/all/proxy/apis",
+        "clusters/m1/proxy/version",
+    ] {
+        let here = ask(&trial, &format!("/apis/{GROUP}/v1beta1/{path}"), json).await;
+        assert_eq!(here.code, 200, "{path}");
+        assert_eq!(here.body, usual.get(path).await.body, "{path}");
+        assert_eq!(trial.get(path).await.code, 404, "{path}");
+    }
+    let groups = ask(&trial, "/apis", json).await.json();
+    assert_eq!(groups["groups"][0]["name"], GROUP);
+    let groups = ask(&trial, "/apis", V2).await.json();
+    assert_eq!(groups["items"][0]["metadata"]["name"], GROUP);
+    let version = format!("{GROUP}/v1beta1");
+    let own = ask(&trial, &format!("/apis/{version}"), json).await.json();
+    assert_eq!(own["groupVersion"], version);
+    let index = ask(&trial, "/openapi/v3", json).await.json();
+    let url = &index["paths"][format!("apis/{version}")]["serverRelativeURL"];
+    let url = url.as_str().expect("a URL");
+    assert_eq!(ask(&trial, url, json).await.json()["openapi"], "3.0.0");
+}
+
 #[tokio::test]
 async fn the_server_describes_its_own_group() {
     let server = Server::open(fleet()).await;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const BASE: &str = "/apis/clusterpedia.io/v1beta1";
 
 fn target(path: &str) -> Option<Target> {
-    Target::parse(&segments(path)?)
+    Target::parse(&segments(path)?, GROUP)
 }
 
 #[track_caller]

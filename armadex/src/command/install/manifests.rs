@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use armadex_apiserver::API_GROUP;
+use armadex_registration::api_service;
 use clap::ValueEnum;
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
@@ -21,6 +23,8 @@ const REGISTRATION: &str = "armadex-registration";
 pub(super) struct Wanted {
     /// The namespace of Armadex.
     pub(super) namespace: String,
+    /// The group of the search API.
+    pub(super) api_group: String,
     /// Further ones with credentials of members.
     pub(super) credential_namespaces: Vec<String>,
     pub(super) holders: Holders,
@@ -75,6 +79,7 @@ impl Wanted {
     pub(super) fn definitions() -> Self {
         Self {
             namespace: HOME.to_owned(),
+            api_group: API_GROUP.to_owned(),
             credential_namespaces: Vec::new(),
             holders: Holders::One,
             policies: Vec::new(),
@@ -145,6 +150,7 @@ impl Wanted {
                 *name = json!(self.namespace);
             }
         }
+        self.name_group(&mut object);
         if object["roleRef"].is_object() {
             object["subjects"] = self.holders.subjects(&object, &self.namespace).into();
         }
@@ -152,6 +158,23 @@ impl Wanted {
             object["metadata"]["labels"][HOME_LABEL] = json!(self.namespace);
         }
         object
+    }
+
+    /// How the group is registered, and who may do that.
+    fn name_group(&self, object: &mut Value) {
+        let (usual, ours) = (api_service(API_GROUP), api_service(&self.api_group));
+        if object["kind"] == "APIService" {
+            object["metadata"]["name"] = json!(ours);
+            object["spec"]["group"] = json!(self.api_group);
+        }
+        let rules = object.get_mut("rules").and_then(Value::as_array_mut);
+        let names = rules
+            .into_iter()
+            .flatten()
+            .filter_map(|rule| rule.get_mut("resourceNames")?.as_array_mut());
+        for name in names.flatten().filter(|name| **name == usual) {
+            *name = json!(ours);
+        }
     }
 
     /// The role and its binding in each further namespace that has none by then, as they are in that of Armadex.
@@ -180,10 +203,15 @@ impl Wanted {
 /// All that may have been installed, but for definitions, namespaces and policies. Whoever registers itself may do so no more, before the registration goes, since
 /// nobody is to be led to a server that is gone; then the other rights, and what they rest on last. The registration stands at the end again: what was on its way
 /// when the right to it went has come by then.
-pub(crate) fn to_remove(namespace: &str, credential_namespaces: &[String]) -> Vec<Manifest> {
+pub(crate) fn to_remove(
+    namespace: &str,
+    api_group: &str,
+    credential_namespaces: &[String],
+) -> Vec<Manifest> {
     let names: Vec<String> = shipped::policies().into_iter().map(String::from).collect();
     let wanted = |holders: Holders| Wanted {
         namespace: namespace.to_owned(),
+        api_group: api_group.to_owned(),
         credential_namespaces: credential_namespaces.to_vec(),
         holders,
         policies: Vec::new(),
@@ -320,6 +348,7 @@ mod tests {
     fn wanted() -> Wanted {
         Wanted {
             namespace: HOME.to_owned(),
+            api_group: API_GROUP.to_owned(),
             credential_namespaces: Vec::new(),
             holders: Holders::One,
             policies: vec!["karmada".to_owned()],
@@ -377,7 +406,7 @@ mod tests {
             ..wanted()
         };
         let mut all = wanted.manifests();
-        all.extend(to_remove("fleet", &[]));
+        all.extend(to_remove("fleet", API_GROUP, &[]));
         let texts: Vec<String> = all
             .iter()
             .filter(|manifest| manifest.sort != Sort::Definition)
@@ -391,9 +420,32 @@ mod tests {
             ..wanted
         };
         assert_eq!(
-            usual.manifests().len() + to_remove(HOME, &[]).len(),
+            usual.manifests().len() + to_remove(HOME, API_GROUP, &[]).len(),
             all.len()
         );
+    }
+
+    /// Beside a Clusterpedia that is used: its APIService can then be neither written nor taken away by mistake.
+    #[test]
+    fn a_trial_may_register_its_own_group_and_no_other() {
+        let trial = Wanted {
+            api_group: "trial.example.com".to_owned(),
+            ..wanted()
+        };
+        let mut all = trial.manifests();
+        all.extend(to_remove(HOME, "trial.example.com", &[]));
+        let of_objects = all.iter().filter(|it| it.sort != Sort::Definition);
+        let texts: Vec<String> = of_objects.map(|it| it.object.to_string()).collect();
+        let names = |name: &str| {
+            let name = format!("\"{name}\"");
+            texts.iter().filter(|text| text.contains(&name)).count()
+        };
+        assert_eq!(names("v1beta1.clusterpedia.io"), 0);
+        // Installed, and of those that go: the right of one account and of several, and the registration twice.
+        assert!(names("v1beta1.trial.example.com") >= 4);
+        let told = told(&all);
+        let registration = "apiservice.apiregistration.k8s.io/v1beta1.trial.example.com";
+        assert!(told.iter().any(|told| told == registration), "{told:#?}");
     }
 
     #[test]
@@ -472,7 +524,7 @@ mod tests {
     /// The registration goes early, and is looked at again: whoever makes it may not have seen yet that it may not.
     #[test]
     fn the_right_to_register_goes_before_the_registration_and_the_accounts_go_last() {
-        let all = to_remove("fleet", &["team-a".to_owned()]);
+        let all = to_remove("fleet", API_GROUP, &["team-a".to_owned()]);
         let mut told = told(&all);
         let registration = [
             "apiservice.apiregistration.k8s.io/v1beta1.clusterpedia.io",
