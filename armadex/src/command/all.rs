@@ -13,7 +13,8 @@ use crate::store::StoreFlags;
 
 /// Run everything in one process: controllers, synchro and API server.
 ///
-/// The way to start, and enough for a small fleet. Larger ones run the parts apart: `controllers`, `synchro`, `apiserver`.
+/// The way to start, and enough for a small fleet. Larger ones run the parts apart: `controllers`, `synchro`, `apiserver`. With --observe no controllers run: whoever
+/// looks after the PediaClusters makes them of policies, too.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(flatten)]
@@ -41,7 +42,9 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         credentials,
         ..
     } = &flags.synchro;
-    controllers::start(&mut process, leader, credentials);
+    if !flags.synchro.observe {
+        controllers::start(&mut process, leader, credentials);
+    }
     let namespace = leader.own.namespace.clone();
     synchro::start(&mut process, flags.synchro, flags.gates.feature_gates);
     apiserver::start(&mut process, &flags.serving, &namespace)?;

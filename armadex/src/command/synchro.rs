@@ -47,6 +47,10 @@ pub(crate) struct SynchroFlags {
     /// (169.254.0.0/16, fe80::/10, fd00:ec2::254, 100.100.100.200): these have to be listed in any case.
     #[arg(long, value_name = "ADDRESSES", value_delimiter = ',')]
     pub(crate) member_addresses: Vec<AllowedAddress>,
+    /// Write nothing about PediaClusters: no status, no finalizer, no Event. For a trial beside another program that looks after them, such as Clusterpedia's manager: members are
+    /// read with the same credentials, and how they are is in the log and on /metrics alone.
+    #[arg(long)]
+    pub(crate) observe: bool,
     /// Handle only the PediaClusters with this `shardingName`.
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) sharding_name: String,
@@ -124,6 +128,7 @@ fn config(
             credential_namespaces,
         },
         member_addresses,
+        observe,
         sharding_name,
         purge_after,
         audit_every,
@@ -142,6 +147,7 @@ fn config(
         max_objects: max_objects_per_cluster,
         sharding_name,
         lease,
+        observes: observe,
         purge_after: Duration::from_secs(purge_after),
         audit_every: Duration::from_secs(audit_every),
         gates: Gates {
@@ -181,13 +187,15 @@ mod tests {
             max_objects,
             sharding_name,
             lease: _,
+            observes,
             purge_after,
             audit_every,
             gates: _,
             metrics: _,
         } = config;
         let names = [namespace].into_iter().chain(credential_namespaces);
-        let names = names.chain([sharding_name, member_addresses.to_string()]);
+        let observes = if observes { "observes" } else { "" }.to_owned();
+        let names = names.chain([sharding_name, member_addresses.to_string(), observes]);
         let names = names.collect();
         let numbers = [
             purge_after.as_secs(),
@@ -204,7 +212,7 @@ mod tests {
     fn the_defaults_of_the_flags_are_those_of_the_synchro() {
         let (names, numbers) = told(config_of(&[]));
         let own = "clusterpedia-system";
-        assert_eq!(names, [own, own, "karmada-cluster", "", ""]);
+        assert_eq!(names, [own, own, "karmada-cluster", "", "", ""]);
         assert_eq!(numbers, told(Config::default()).1);
         let [purge_after, audit_every, ..] = numbers;
         assert_eq!((purge_after, audit_every), (15 * 60, 6 * 60 * 60));
@@ -217,6 +225,7 @@ mod tests {
             "--credential-namespaces=other",
             "--sharding-name=shard",
             "--member-addresses=10.0.0.0/8,*.example.com",
+            "--observe",
             "--purge-after=11",
             "--audit-every=12",
             "--memory-budget=13",
@@ -224,7 +233,13 @@ mod tests {
             "--max-resources-per-cluster=15",
             "--max-objects-per-cluster=16",
         ];
-        let names = ["own", "other", "shard", "10.0.0.0/8,*.example.com"];
+        let names = [
+            "own",
+            "other",
+            "shard",
+            "10.0.0.0/8,*.example.com",
+            "observes",
+        ];
         let names = names.map(str::to_owned).to_vec();
         assert_eq!(told(config_of(&flags)), (names, [11, 12, 13, 14, 15, 16]));
     }

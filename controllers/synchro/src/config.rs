@@ -81,6 +81,8 @@ pub struct Config {
     pub sharding_name: String,
     /// The Lease by which one of several processes with this `shardingName` looks after them; `None`: there is one process alone.
     pub lease: Option<LeaseTerms>,
+    /// Another program looks after the PediaClusters: they are read, and nothing is written to the control plane but the Lease.
+    pub observes: bool,
     /// How long the rows of a cluster that left are kept, hidden, in case it comes back.
     pub purge_after: Duration,
     /// How often what is stored of a cluster is compared with its member; zero: only when somebody asks.
@@ -103,6 +105,7 @@ impl Default for Config {
             max_objects: MOST_OBJECTS,
             sharding_name: String::new(),
             lease: None,
+            observes: false,
             purge_after: Duration::from_secs(15 * 60),
             audit_every: Duration::from_secs(6 * 60 * 60),
             gates: Gates::default(),

@@ -277,14 +277,16 @@ impl Tree {
         if let Some(ending) = ending {
             return Turn::End(ending);
         }
-        if object.metadata.deletion_timestamp.is_some() {
+        // Where others look after it they let it go, and its rows are hidden when it is gone.
+        let observes = self.shared.config.observes;
+        if object.metadata.deletion_timestamp.is_some() && !observes {
             return Turn::Delete;
         }
         let whole = lock(&whole).take();
         if let Some(whole) = whole {
             branches.standing.board.read(&whole);
         }
-        if !finalizer::is_set(&object) {
+        if !finalizer::is_set(&object) && !observes {
             return self.add_finalizer(&object).await;
         }
         if self.shared.refusals.finalizers.ends(self.name.as_str()) {

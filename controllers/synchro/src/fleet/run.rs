@@ -119,6 +119,9 @@ async fn serve(
         instance: None,
     };
     let recorder = Recorder::new(client.clone(), reporter);
+    if shared.config.observes {
+        info!("PediaClusters are observed: no status, finalizer or Event of theirs is written");
+    }
     let janitor = janitor::run(Arc::clone(&shared), cancel.child_token());
     let janitor = shared.parts.start("the janitor", janitor);
     let mut fleet = Fleet::new(Arc::clone(&shared), client.clone(), recorder);

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Fleet, HANDOVER};
+use crate::config::Config;
 use crate::fleet::{heartbeat, janitor, strays};
 use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until, warnings};
 
@@ -787,5 +788,55 @@ async fn a_status_is_not_kept_beside_the_one_of_who_writes_it() {
         order.object.status.is_none() && whole.is_none()
     })
     .await;
+    fleet.shutdown().await;
+}
+
+/// As beside a Clusterpedia, which has its finalizer there and writes its own status.
+#[tokio::test]
+async fn who_observes_copies_and_writes_nothing_and_goes_on_from_there_as_the_one_who_writes() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid-of-member", &["a"]).await;
+    let observing = Config {
+        observes: true,
+        audit_every: Duration::ZERO,
+        ..Config::default()
+    };
+    let client = stage.control_plane.client();
+    let mut fleet = stage.synchro_with(client, "one", observing);
+    let theirs = |name: &str| {
+        let mut object = pedia_cluster(name, name, &member);
+        object.metadata.finalizers = None;
+        let status = json!({"shardingName": "", "conditions": [{"type": "Ready", "status": "True", "reason": "Ready",
+            "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}]});
+        object.status = serde_json::from_value(status).expect("a status");
+        object
+    };
+    stage.relist(&mut fleet, ["m", "goes"].map(theirs));
+    stage.shows(&["goes/n/a", "m/n/a"]).await;
+    // Whoever looks after it lets it go when they are done.
+    let mut deleted = theirs("goes");
+    deleted.metadata.deletion_timestamp =
+        Some(Time("2026-03-01T12:00:00Z".parse().expect("a time")));
+    fleet.handle(Event::Apply(deleted.clone()));
+    fleet.handle(Event::Apply(theirs("m")));
+    stage.shows(&["goes/n/a", "m/n/a"]).await;
+    fleet.handle(Event::Delete(deleted));
+    stage.shows(&["m/n/a"]).await;
+    member.until_watched(2).await;
+    fleet.shutdown().await;
+    assert_eq!(stage.control_plane.writes(), 0);
+
+    let asked = member.requests().len();
+    let mut fleet = stage.synchro("");
+    stage.relist(&mut fleet, [theirs("m")]);
+    until("a finalizer", || async {
+        !stage.control_plane.cluster("m").finalizers().is_empty()
+    })
+    .await;
+    fleet.handle(Event::Apply(stage.control_plane.cluster("m")));
+    comes_to_say(&stage, "Running").await;
+    member.until_watched(3).await;
+    let since = member.requests().split_off(asked);
+    assert!(!since.contains(&"list".to_owned()), "{since:?}");
     fleet.shutdown().await;
 }

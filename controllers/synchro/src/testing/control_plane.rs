@@ -104,6 +104,11 @@ impl ControlPlane {
             .len()
     }
 
+    /// The times that something was written.
+    pub(crate) fn writes(&self) -> usize {
+        self.asked_for(|asked| asked.method != Method::GET).len()
+    }
+
     fn asked_for(&self, is_meant: impl Fn(&Asked) -> bool) -> Vec<Asked> {
         let asked = self.asked.lock().expect("no panic");
         asked

@@ -130,7 +130,12 @@ impl StatusKeeper {
     /// Takes in how the object is. What somebody else has made of the status is what is written, so that what is told here is
     /// written again: at once after the last word of a process that was replaced by this one, which is said once, and else in turn.
     fn take_in(&mut self) {
-        if let Some(object) = self.board.take_object() {
+        let object = self.board.take_object();
+        // What others say of the object is theirs.
+        if self.shared.config.observes {
+            return;
+        }
+        if let Some(object) = object {
             self.applied.saw(&object);
         }
         self.claims.due = None;
@@ -222,7 +227,11 @@ impl StatusKeeper {
         if status == self.written {
             return Some(Put::Done);
         }
-        let put = match self.applied.put(&status).await {
+        let put = match self.shared.config.observes {
+            true => Ok(Put::Done),
+            false => self.applied.put(&status).await,
+        };
+        let put = match put {
             Ok(put) => put,
             Err(error) => {
                 self.refused(&error);
@@ -339,7 +348,7 @@ impl Speaker for StatusKeeper {
     }
 }
 
-/// Writes an Event about a PediaCluster. What it tells is true all the same, and mostly in the status: it is for those who look at
+/// Writes an Event about a PediaCluster, unless nothing is to be written. What it tells is true all the same, and mostly in the status: it is for those who look at
 /// `kubectl describe`.
 pub(crate) async fn publish(
     shared: &Shared,
@@ -347,6 +356,9 @@ pub(crate) async fn publish(
     cluster: &ObjectReference,
     event: &Event,
 ) {
+    if shared.config.observes {
+        return;
+    }
     if let Err(error) = recorder.publish(event, cluster).await {
         let cluster = cluster.name.as_deref().unwrap_or_default();
         debug!(cluster, error = %Trouble::from(error), "an Event was not written");

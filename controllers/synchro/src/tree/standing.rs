@@ -51,7 +51,9 @@ impl Standing {
         (client, recorder): (&Client, &Recorder),
         object: &PediaCluster,
     ) -> Self {
-        let status = object.status.clone().unwrap_or_default();
+        // What was said of it by others, who go on saying so, is not gone on with.
+        let status = object.status.clone().filter(|_| !shared.config.observes);
+        let status = status.unwrap_or_default();
         if !shared.config.audit_every.is_zero() {
             let metrics = shared.metrics.of(name);
             metrics.unproved_since.set_time(unproved_since(object));
