@@ -6,7 +6,9 @@ mod pods;
 use std::time::{Duration, Instant};
 
 use armadex_databases::{Engine, Server, Setup, administer};
-use armadex_storage::{Search as _, StoreError};
+use armadex_storage::conformance::fixture::name;
+use armadex_storage::{Search as _, Sink as _, StoreError};
+use armadex_storage_sql::SqlStore;
 
 use pods::{OBJECTS, location, open_pods, write};
 
@@ -42,6 +44,9 @@ async fn a_commit_that_no_standby_has_got_is_not_taken_for_one() {
         matches!(refused, StoreError::Unavailable { .. }),
         "{refused}"
     );
+    // The server waits for nobody where nothing is written.
+    until_joined(&store).await;
+    assert!(!store.availability().writes, "that said nothing of writing");
     follow(&server, "");
     let end = Instant::now() + LIMIT;
     while let Err(error) = write(&store, &writer, batch).await {
@@ -50,7 +55,18 @@ async fn a_commit_that_no_standby_has_got_is_not_taken_for_one() {
     }
     let after = store.head().await.expect("a head").revision;
     assert_eq!(after, before + OBJECTS as i64, "each object once");
+    write(&store, &writer, batch + 1).await.expect("it works");
+    assert!(store.availability().writes);
     store.shutdown().await;
+}
+
+/// The member joins once more, as it is already, as soon as it is tried whether the store can be written to.
+async fn until_joined(store: &SqlStore) {
+    let end = Instant::now() + LIMIT;
+    while let Err(error) = store.join(&name("member1"), "incarnation-1", "").await {
+        assert!(error.is_transient() && Instant::now() < end, "{error}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// By which names the server waits for standbys.

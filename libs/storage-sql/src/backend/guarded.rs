@@ -2,7 +2,7 @@
 //! then, and the log has one line.
 //!
 //! Reading and writing are in trouble apart from each other. Reading is when no transaction can be begun: a statement that takes too long is the
-//! matter of who asked. Writing is when anything of a transaction fails that may pass, until one is committed.
+//! matter of who asked. Writing is when anything of a transaction fails that may pass, until one is committed that has written something.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -155,6 +155,7 @@ impl Database for GuardedDatabase {
             Ok(transaction) => Ok(Box::new(Watched {
                 transaction,
                 attempt: Some(attempt),
+                has_written: false,
             })),
             // All is written over one connection, so one too many is all that there is.
             Err(err) => Err(attempt.failed(err)),
@@ -195,10 +196,12 @@ impl Database for GuardedDatabase {
     }
 }
 
-/// A transaction that writes; whether it can be committed says whether the store can be written to.
+/// A transaction that writes; whether it can be committed says whether the store can be written to. One that came to nothing is committed also by a server that
+/// waits for a standby which is away, and where a disk is full.
 struct Watched {
     transaction: Box<dyn Transaction>,
     attempt: Option<Attempt>,
+    has_written: bool,
 }
 
 impl Watched {
@@ -221,6 +224,7 @@ impl Connection for Watched {
 
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
         let done = self.transaction.execute(statement).await;
+        self.has_written |= done.as_ref().is_ok_and(|rows| *rows > 0);
         self.noted(done)
     }
 
@@ -236,14 +240,15 @@ impl Transaction for Watched {
         let Self {
             transaction,
             attempt,
+            has_written,
         } = *self;
         match (transaction.commit().await, attempt) {
-            (Ok(()), Some(attempt)) => {
+            (Ok(()), Some(attempt)) if has_written => {
                 attempt.worked();
                 Ok(())
             }
             (Err(err), Some(attempt)) => Err(attempt.failed(err)),
-            (done, None) => done,
+            (done, _) => done,
         }
     }
 

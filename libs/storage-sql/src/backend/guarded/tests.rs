@@ -278,6 +278,26 @@ async fn a_database_that_cannot_be_written_is_read_and_tried_now_and_then() {
     assert!(known.writes && known.outages == 1, "{known:?}");
 }
 
+/// A disk that is full, or a standby that is away, is not in the way of that.
+#[tokio::test(start_paused = true)]
+async fn a_transaction_that_wrote_nothing_does_not_say_that_the_store_can_be_written_to() {
+    let (double, database) = database();
+    double.now(Does::RefuseWrites);
+    write(&database).await.expect_err("it is full");
+    time::sleep(Duration::from_secs(1)).await;
+    double.now(Does::Work);
+    for _ in 0..2 {
+        let mut begun = database.write().await.expect("a try");
+        let mut seen = |_: &dyn Row| Ok(());
+        let looked = begun.fetch(crate::sql::head::select(), &mut seen);
+        looked.await.expect("it can be read");
+        begun.commit().await.expect("it was nothing");
+        assert!(!database.availability().writes);
+    }
+    write(&database).await.expect("a try as well");
+    assert!(database.availability().writes);
+}
+
 #[tokio::test(start_paused = true)]
 async fn writers_who_meet_are_no_trouble_and_a_try_without_an_answer_is_made_anew() {
     let (double, database) = database();

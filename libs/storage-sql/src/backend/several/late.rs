@@ -145,6 +145,9 @@ async fn is_given_up(late: Lateness, again: u64) {
         let written = written.expect("written");
         assert_eq!(written.added + written.changed, again, "{written:?}");
         slow.has_all_of_it_once().await;
+        // Where nothing was left to write that says nothing of writing.
+        let later = [object("ns", "later")];
+        slow.fixture.put(&slow.pods, later).await;
         assert!(slow.store.availability().writes);
     }
 }
