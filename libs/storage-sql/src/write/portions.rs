@@ -8,6 +8,9 @@ pub struct Portions {
     /// The most orders in one transaction. Alone they take 1 ms each, nearly all of it for the commit, and with a server some 20 round trips, however many they are: where
     /// thousands of streams have a change each, how many go together says how old what is shown is.
     pub orders: usize,
+    /// The most orders in one transaction of those that are done one by one: each takes up to 15 statements of its own, round trips with a server, and what it holds
+    /// everybody waits for until the last one is done.
+    pub one_by_one: usize,
     /// The most changed objects in one transaction: as much as one commit is worth.
     pub changes: usize,
     /// The most edits of the index in one transaction of batches: an object that comes or goes is one for each of its terms, and some 2,000 usual objects
@@ -34,6 +37,7 @@ impl Default for Portions {
     fn default() -> Self {
         Self {
             orders: 1024,
+            one_by_one: 64,
             changes: 8000,
             edits: 65_536,
             ids_in_block: MAX_IDS,

@@ -2,48 +2,70 @@
 
 use std::collections::HashSet;
 
+use armadex_model::ClusterName;
+
 use crate::write::Portions;
 use crate::write::prepare::Prepared;
 use crate::write::queue::Waiting;
 use crate::write::work::{Order, Work};
 
 /// Orders of one transaction.
+#[derive(Default)]
 pub(super) struct Group {
     pub(super) orders: Vec<Order>,
     /// Of those that are batches.
     streams: HashSet<(i64, i32)>,
     /// Clusters of which a stream is closed.
     closed: HashSet<i64>,
+    /// Of clusters that come or go.
+    named: HashSet<ClusterName>,
+    /// Those that are done one by one.
+    one_by_one: usize,
     changes: usize,
     edits: usize,
 }
 
 impl Group {
     pub(super) fn of(order: Order) -> Self {
-        Self {
-            changes: changes(&order.work),
-            edits: edits(&order.work),
-            streams: stream_of(&order.work).into_iter().collect(),
-            closed: closed(&order.work).into_iter().collect(),
-            orders: vec![order],
-        }
+        let mut group = Self::default();
+        group.take(order);
+        group
     }
 
     /// Takes the orders that wait, up to the first that does not fit, which is given back.
     pub(super) fn gather(&mut self, waiting: &mut Waiting, portions: &Portions) -> Option<Order> {
         while self.orders.len() < portions.orders && self.changes < portions.changes {
             let order = waiting.order()?;
-            let edits = self.edits + edits(&order.work);
-            if edits > portions.edits || !self.fits(&order.work) {
+            let has_room = self.edits + edits(&order.work) <= portions.edits
+                && (!self.is_one_by_one(&order.work) || self.one_by_one < portions.one_by_one);
+            if !has_room || !self.fits(&order.work) {
                 return Some(order);
             }
-            self.edits = edits;
-            self.changes += changes(&order.work);
-            self.streams.extend(stream_of(&order.work));
-            self.closed.extend(closed(&order.work));
-            self.orders.push(order);
+            self.take(order);
         }
         None
+    }
+
+    fn take(&mut self, order: Order) {
+        let work = &order.work;
+        self.one_by_one += usize::from(self.is_one_by_one(work));
+        self.edits += edits(work);
+        self.changes += changes(work);
+        self.streams.extend(stream_of(work));
+        self.closed.extend(closed(work));
+        self.named.extend(work.name().cloned());
+        self.orders.push(order);
+    }
+
+    /// Whether it takes statements of its own. A cluster joins with others, but for one of which something is asked before.
+    fn is_one_by_one(&self, work: &Work) -> bool {
+        match work {
+            Work::Write(_) | Work::Open(_) | Work::Health(..) | Work::Label(..) => false,
+            Work::Join(name, ..) => self.named.contains(name),
+            Work::Leave(..) | Work::Adopt(..) | Work::Close(..) => true,
+            Work::Begin(_) | Work::KeepAlive(..) | Work::Learn(_) => true,
+            Work::Purge(..) | Work::Mend(_) | Work::Rewound(_) => true,
+        }
     }
 
     /// A purge reads rows, so it goes alone, as a mending does, and a part of a batch that was too much: others are not to be tried anew with it. So does the second

@@ -427,7 +427,45 @@ async fn what_a_thousand_streams_have_at_once_is_one_transaction_of_few_statemen
     assert!(statements < 100, "{statements} statements");
     let change = objects("2", "web").split_off(3);
     let work = batches(&fleet.clusters, &fleet.streams, "2", &change);
-    let (orders, waiting) = queue(Options::default().queue);
+    assert_eq!(transactions(&fleet, work).await, 1);
+}
+
+/// So many orders of which each takes statements of its own.
+const THOUSAND: usize = 1024;
+
+/// What takes statements of its own is done in small transactions: they hold what others wait for.
+#[tokio::test]
+async fn what_is_done_one_by_one_for_a_thousand_clusters_is_several_transactions() {
+    let mut fleet = Fleet::of(THOUSAND).await;
+    fleet.open().await;
+    let name = |number: usize| format!("c-{number:03}");
+    let named = |number: usize| name(number).parse().expect("a name");
+    let closes = fleet.clusters.iter().zip(&fleet.streams);
+    let closes =
+        closes.map(|(cluster, stream)| Work::Close(*cluster, Some(String::new()), stream.resource));
+    let adopts = |number| Work::Adopt(named(number), "uid".into(), "member".into());
+    let of_all = |of: &dyn Fn(usize) -> Work| Vec::from_iter((0..THOUSAND).map(of));
+    let again = |number| joins(&name(0), "uid", &format!("owner-{}", number % 2));
+    let works = [
+        closes.collect(),
+        of_all(&adopts),
+        of_all(&|number| leaves(&name(number), "uid")),
+        of_all(&again),
+    ];
+    let one_by_one = fleet.portions.one_by_one;
+    for (work, besides) in works.into_iter().zip([0, 0, 0, 1]) {
+        let begun = transactions(&fleet, work).await;
+        // The first of those that join is done as one of many.
+        assert_eq!(begun, (THOUSAND - besides).div_ceil(one_by_one));
+    }
+    // All others go with as many as wait.
+    let joins = (0..THOUSAND).map(|number| joins(&name(number), "uid", ""));
+    assert_eq!(transactions(&fleet, joins.collect()).await, 1);
+}
+
+/// Gives a writer so much at once; how many transactions that takes.
+async fn transactions(fleet: &Fleet, work: Vec<Work>) -> usize {
+    let (orders, waiting) = queue(work.len());
     let mut replies = vec![];
     for work in work {
         let (reply, replied) = oneshot::channel();
@@ -435,12 +473,12 @@ async fn what_a_thousand_streams_have_at_once_is_one_transaction_of_few_statemen
         replies.push(replied);
     }
     drop(orders);
-    let database = Contended::new(fleet.database, 0);
-    let writer = writer_on(&database, fleet.committed);
+    let database = Contended::new(Arc::clone(&fleet.database), 0);
+    let writer = writer_on(&database, fleet.committed.clone());
     writer.run(waiting, CancellationToken::new()).await;
     for replied in replies {
         let done = replied.await.expect("an answer");
-        assert!(matches!(done, Ok(Done::Written(_))), "{done:?}");
+        done.and_then(Done::told).expect("done");
     }
-    assert_eq!(database.begun.load(SeqCst), 1);
+    database.begun.load(SeqCst)
 }
