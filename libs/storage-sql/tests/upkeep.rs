@@ -50,6 +50,7 @@ async fn step(store: &SqlStore) -> Purged {
 const NOTHING: Purged = Purged {
     objects: 0,
     finished: true,
+    is_behind: false,
     took: Duration::ZERO,
 };
 

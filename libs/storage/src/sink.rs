@@ -97,6 +97,8 @@ pub struct Purged {
     pub objects: u64,
     /// Nothing is left to purge now.
     pub finished: bool,
+    /// More versions are past than a step removes: whoever rests before the next one may fall behind what is written.
+    pub is_behind: bool,
     /// How long others could write nothing because of it: not how long it waited for its turn.
     pub took: Duration,
 }

@@ -51,13 +51,22 @@ const HOLDS: Duration = Duration::from_secs(120);
 /// Between two lines that say the same.
 const SELDOM: Duration = Duration::from_secs(10 * 60);
 
+/// How far a step for what is past has come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// To the end.
+    pub(crate) is_all: bool,
+    /// As far as one step goes, and not to the end.
+    pub(crate) is_behind: bool,
+}
+
 /// What came of the last steps that were for what is past.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PrunedLast {
     /// How many they were.
     pub(crate) steps: u32,
-    /// Whether they came to the end of that.
-    pub(crate) is_all: bool,
+    /// How far the last of them came.
+    pub(crate) reach: Reach,
 }
 
 /// What this process knows of the past.

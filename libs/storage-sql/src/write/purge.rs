@@ -20,13 +20,16 @@ use crate::sql::stream::Loss;
 use crate::sql::{catalog, gone, head, namespace, stream};
 use crate::write::clusters;
 use crate::write::lease::Held;
-use crate::write::past::PrunedLast;
+use crate::write::past::{PrunedLast, Reach};
 use crate::write::session::Session;
 use prune::Pruned;
 
 /// Steps for what is past that follow each other where no stream is closed. Clusters that are kept no longer, and namespaces that are empty, are looked for after
 /// them: behind everybody who writes a step in which nothing is found waits for its turn as one that removes thousands of versions does.
 pub(crate) const IN_A_ROW: u32 = 32;
+/// The same where a stream is closed, while more is past than a step walks: with one alone a large stream would take half of the steps for as long as it has rows, and what is written without
+/// end would not go as fast as it comes.
+const BESIDE_STREAMS: u32 = 3;
 
 /// One step: some versions past the watch window, or, where there are none, or it is time for what has left, some objects of closed streams, or of clusters
 /// that left, and some namespaces that are empty. Versions go with the head, which every writer waits for, so nothing else is done in that
@@ -50,15 +53,18 @@ pub(crate) async fn purge(
         });
     };
     let before = session.past.pruned.take();
-    let is_past_gone = match before {
-        Some(before) if is_time_for_what_left(session, before).await? => before.is_all,
+    let Reach { is_all, is_behind } = match before {
+        Some(before) if is_time_for_what_left(session, before).await? => before.reach,
         _ => match prune::prune(session, clock, limit).await? {
-            Pruned::Some { is_all } => {
+            Pruned::Some(reach) => {
                 let steps = before.map_or(0, |before| before.steps) + 1;
-                session.past.pruned = Some(PrunedLast { steps, is_all });
-                return Ok(Purged::default());
+                session.past.pruned = Some(PrunedLast { steps, reach });
+                return Ok(Purged {
+                    is_behind: reach.is_behind,
+                    ..Purged::default()
+                });
             }
-            Pruned::Nothing { is_all } => is_all,
+            Pruned::Nothing(reach) => reach,
         },
     };
     let objects = purge_streams(session, limit).await?;
@@ -68,13 +74,14 @@ pub(crate) async fn purge(
         clusters::expire_left(session, clock, grace, session.portions.removed).await?;
     }
     let swept = sweep_namespaces(session.connection, &mut session.past.swept, limit).await?;
-    let finished = is_past_gone && swept && nothing_left(session.connection).await?;
+    let finished = is_all && swept && nothing_left(session.connection).await?;
     // Seldom is there one.
     let finished = finished && types::sweep(session).await?;
     forget(session.connection).await?;
     Ok(Purged {
         objects,
         finished,
+        is_behind,
         ..Purged::default()
     })
 }
@@ -82,9 +89,11 @@ pub(crate) async fn purge(
 /// Whether what has left comes next, after these steps for what is past.
 async fn is_time_for_what_left(
     session: &mut Session<'_>,
-    PrunedLast { steps, is_all }: PrunedLast,
+    PrunedLast { steps, reach }: PrunedLast,
 ) -> Result<bool, StoreError> {
-    Ok(is_all || steps >= IN_A_ROW || !no_stream_left(session.connection).await?)
+    let is_due = reach.is_all || steps >= IN_A_ROW;
+    let beside_streams = if reach.is_behind { BESIDE_STREAMS } else { 1 };
+    Ok(is_due || steps >= beside_streams && !no_stream_left(session.connection).await?)
 }
 
 /// Changes of the catalogue for which it is remembered what was hidden by them: a reader that knows none of so many reads everything anew.

@@ -70,18 +70,16 @@ impl Writer {
     /// Works until cancelled, until nobody can give orders any more (orders that were accepted are carried out), or until the database is found
     /// to be rewound, or changed so that this binary may not use it.
     pub(crate) async fn run(mut self, mut waiting: Waiting, stop: CancellationToken) {
-        let mut next = None;
         let mut rested = true;
         loop {
-            // What is left of the last group comes after a step that waits.
-            let order = match waiting.step().or_else(|| next.take()) {
+            if stop.is_cancelled() && !waiting.is_closed() {
+                waiting.close();
+            }
+            let order = match waiting.ready() {
                 Some(order) => Some(order),
                 None => tokio::select! {
                     biased;
-                    () = stop.cancelled(), if !waiting.is_closed() => {
-                        waiting.close();
-                        continue;
-                    }
+                    () = stop.cancelled(), if !waiting.is_closed() => continue,
                     order = waiting.next() => order,
                     () = tokio::time::sleep(self.rest), if !rested => {
                         self.database.rest().await;
@@ -92,10 +90,7 @@ impl Writer {
             };
             let Some(order) = order else { break };
             let mut group = Group::of(order);
-            next = match next.take() {
-                None => group.gather(&mut waiting, &self.portions),
-                left => left,
-            };
+            group.gather(&mut waiting, &self.portions);
             self.carry_out(group.orders).await;
             if self.is_over {
                 break;

@@ -42,6 +42,7 @@ fn step(objects: u64, finished: bool) -> Purged {
         objects,
         finished,
         took: SPELL / 4,
+        ..Purged::default()
     }
 }
 
@@ -109,6 +110,32 @@ async fn a_step_that_waited_for_its_turn_is_followed_as_soon_as_one_that_did_not
             "{apart:?}"
         );
     }
+    cancel.cancel();
+    janitor.await.expect("no panic");
+}
+
+/// What is written would be more than goes.
+#[tokio::test]
+async fn a_step_that_is_behind_what_is_written_is_followed_at_once() {
+    let (stage, shared, cancel) = janitor(PERIOD).await;
+    let took = 2 * LONGEST_REST;
+    let step = |is_behind| {
+        Ok(Purged {
+            took,
+            is_behind,
+            ..Purged::default()
+        })
+    };
+    stage
+        .breaking
+        .purges_come_to([step(true), step(true), step(false)]);
+    let janitor = tokio::spawn(run(Arc::clone(&shared), cancel.clone()));
+    until_purged(&stage, 4).await;
+    let purges = stage.breaking.purges();
+    let apart = purges.windows(2).map(|pair| pair[1].at - pair[0].at);
+    let apart = Vec::from_iter(apart);
+    assert_eq!(apart[..2], [Duration::ZERO; 2]);
+    assert!(apart[2] >= LONGEST_REST, "{apart:?}");
     cancel.cancel();
     janitor.await.expect("no panic");
 }

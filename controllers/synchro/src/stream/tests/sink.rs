@@ -398,7 +398,7 @@ impl Sink for MemorySink {
             Purged {
                 objects: gone as u64,
                 finished: !closed || stored.rows.is_empty(),
-                took: Duration::ZERO,
+                ..Purged::default()
             }
         }))
     }

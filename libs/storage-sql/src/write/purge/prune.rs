@@ -18,19 +18,15 @@ use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, LogRow};
 use crate::sql::{catalog, milestone};
 use crate::write::history::Histories;
-use crate::write::past::Past;
+use crate::write::past::{Past, Reach};
 use crate::write::session::Session;
 use crate::write::versions;
 
-/// What came of pruning, and whether the log is pruned as far as it may be.
+/// What came of pruning, and how far it has come.
 pub(super) enum Pruned {
     /// The log begins later, and the head is held, or what is kept of it was decided anew.
-    Some {
-        is_all: bool,
-    },
-    Nothing {
-        is_all: bool,
-    },
+    Some(Reach),
+    Nothing(Reach),
 }
 
 /// Removes what the next `limit` revisions of the log superseded, and their tombstones; of more where many are to go. `clock` is that of the lease.
@@ -41,7 +37,10 @@ pub(super) async fn prune(
 ) -> Result<Pruned, StoreError> {
     let head = head_row::read(session.connection).await?;
     if histories::settle(session, &head).await? {
-        return Ok(Pruned::Some { is_all: false });
+        return Ok(Pruned::Some(Reach {
+            is_all: false,
+            is_behind: false,
+        }));
     }
     let histories = session.past.history.types();
     let notes = notes::take(session, &head, clock, most(session, limit)).await?;
@@ -62,9 +61,13 @@ pub(super) async fn prune(
     let has_kept = !histories.is_empty() || walked < watch.walked;
     let kept = has_kept.then(|| notes.past(Kept::History, walked, clock));
     session.past.set(Some((past, kept)), session.instant);
-    let is_all = notes.are_complete && (watch.walked, walked) == (until, last);
+    let mut walks = std::iter::once(&watch).chain(&history);
+    let reach = Reach {
+        is_all: notes.are_complete && (watch.walked, walked) == (until, last),
+        is_behind: !notes.are_complete || walks.any(|walk| walk.is_behind),
+    };
     if (watch.walked, walked) == (head.pruned, head.history) {
-        return Ok(Pruned::Nothing { is_all });
+        return Ok(Pruned::Nothing(reach));
     }
     drop_notes(session, &notes, (walked, watch.walked)).await?;
     let connection = &mut *session.connection;
@@ -89,7 +92,7 @@ pub(super) async fn prune(
     let mut walks = std::iter::once(&watch).chain(&history);
     let is_past_note = walks.any(|walk| walk.is_past_note);
     session.past.prunes((watch.walked, walked), is_past_note);
-    Ok(Pruned::Some { is_all })
+    Ok(Pruned::Some(reach))
 }
 
 /// The last thing of a step, for every writer waits for it: from here on nothing is made anew. What has been, which counts as a change of the catalogue, may have left tombstones
@@ -160,10 +163,14 @@ async fn kept_until(
     Ok(old.max(too_much).min(pruned).max(head.history))
 }
 
-/// The most revisions that a step counts, and that one walks: as many as a transaction may write, or pruning would fall behind those who write all the time.
+/// Transactions that are written while one step has its turn: that of this process, and two of another one.
+const TRANSACTIONS: u32 = 3;
+
+/// The most revisions that a step counts, and that one walks: as many as are written meanwhile, or pruning would fall behind those who write all the time. A transaction may have
+/// a batch more than `changes`, and not every step is for what is past: where two processes write as much as they can there is room for both.
 fn most(session: &Session<'_>, limit: u32) -> u32 {
     let changes = u32::try_from(session.portions.changes).unwrap_or(u32::MAX);
-    changes.max(limit)
+    changes.saturating_mul(TRANSACTIONS).max(limit)
 }
 
 /// A stretch of the log.
@@ -175,6 +182,8 @@ struct Walk {
     walked: i64,
     /// Whether that is where a note is.
     is_past_note: bool,
+    /// Whether it is as far as one step goes, and not the end of the way.
+    is_behind: bool,
 }
 
 impl Walk {
@@ -193,13 +202,12 @@ impl Walk {
                 from,
                 walked: from,
                 is_past_note: false,
+                is_behind: false,
             });
         }
         let most = most(session, limit);
-        let limit = match until - from > i64::from(most) {
-            true => most,
-            false => limit,
-        };
+        let is_far = until - from > i64::from(most);
+        let limit = if is_far { most } else { limit };
         let statement = object::log(from, step, limit);
         let log = rows(session.connection, statement, object::decode_log).await?;
         let walked = match log.last() {
@@ -211,6 +219,8 @@ impl Walk {
             from,
             walked,
             is_past_note: walked == step,
+            // Bytes end it at a note.
+            is_behind: walked < until && (is_far || walked == step),
         })
     }
 
@@ -331,6 +341,7 @@ mod tests {
                 from: 0,
                 walked: 2,
                 is_past_note: true,
+                is_behind: false,
             }
         };
         let now = head_row::read(&mut *step).await.expect("a head");

@@ -33,17 +33,18 @@ impl Group {
     }
 
     /// Takes the orders that wait, up to the first that does not fit, which is given back.
-    pub(super) fn gather(&mut self, waiting: &mut Waiting, portions: &Portions) -> Option<Order> {
+    pub(super) fn gather(&mut self, waiting: &mut Waiting, portions: &Portions) {
         while self.orders.len() < portions.orders && self.changes < portions.changes {
-            let order = waiting.order()?;
+            let Some(order) = waiting.order() else {
+                return;
+            };
             let has_room = self.edits + edits(&order.work) <= portions.edits
                 && (!self.is_one_by_one(&order.work) || self.one_by_one < portions.one_by_one);
             if !has_room || !self.fits(&order.work) {
-                return Some(order);
+                return waiting.give_back(order);
             }
             self.take(order);
         }
-        None
     }
 
     fn take(&mut self, order: Order) {

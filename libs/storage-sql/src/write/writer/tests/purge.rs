@@ -198,39 +198,89 @@ async fn what_has_left_goes_although_there_is_always_something_past() {
     assert_eq!(number(&fleet, "SELECT COUNT(*) FROM obj").await, 0);
 }
 
-/// A step of each kind, and so many orders of everybody else, have their turn one after the other.
+/// Changes after which a transaction is full, and the clusters of which each had a batch in it when it was not yet.
+const FULL: usize = 80;
+const CLUSTERS: usize = 5;
+/// What is past when a step has walked its most, and as much as is written before the next two.
+const BOUND: i64 = 3 * FULL as i64 + 4 * 85;
+
+/// Pods of which all clusters together have a few more than a transaction may have.
+fn pods_of_a_full_transaction(version: usize) -> Vec<Change> {
+    let pod = |number| {
+        let pod = object("ns", &format!("p-{number}"));
+        Change::Put(pod.version(&version.to_string()).build())
+    };
+    (0..=FULL / CLUSTERS).map(pod).collect()
+}
+
+/// A store in which something is past, and nothing is kept from now on.
+async fn of_full_transactions() -> Fleet {
+    let mut fleet = Fleet::of(CLUSTERS).await;
+    (fleet.portions.changes, fleet.watch_window) = (FULL, Duration::from_secs(3600));
+    fleet.open().await;
+    fleet.write("0", &pods_of_a_full_transaction(0)).await;
+    fleet.watch_window = Duration::ZERO;
+    fleet
+}
+
+/// What is past after each of a hundred steps, before which so many transactions each are written; and how many steps said that they are behind.
+async fn behind(fleet: &mut Fleet, transactions: usize) -> (Vec<i64>, usize) {
+    let (mut behind, mut said) = (vec![], 0);
+    for step in 0..100 {
+        for number in 1..=transactions {
+            let version = step * transactions + number;
+            let pods = pods_of_a_full_transaction(version);
+            fleet.write(&version.to_string(), &pods).await;
+        }
+        let step = vec![Work::Purge(20, Duration::ZERO)];
+        let (done, _) = fleet.carry_out(step).await;
+        let [Done::Purged(purged)] = done[..] else {
+            panic!("{done:?}")
+        };
+        said += usize::from(purged.is_behind);
+        behind.push(number(fleet, "SELECT rev - pruned FROM head").await);
+    }
+    (behind, said)
+}
+
+/// A step and a transaction of all others have their turn one after the other. Of another process, which does no steps, there may be two in the place of one.
 #[tokio::test]
 async fn what_is_past_goes_as_fast_as_it_is_written() {
-    let mut fleet = Fleet::of(3).await;
-    (fleet.portions.changes, fleet.watch_window) = (80, Duration::from_secs(3600));
-    fleet.open().await;
-    let pods = |version: &str| {
-        let pod = |number| {
-            let pod = object("ns", &format!("p-{number}"));
-            Change::Put(pod.version(version).build())
-        };
-        Vec::from_iter((0..25).map(pod))
-    };
-    fleet.write("0", &pods("0")).await;
-    fleet.watch_window = Duration::ZERO;
-    let mut behind = vec![];
-    for version in 1..=100 {
-        let version = version.to_string();
-        fleet.write(&version, &pods(&version)).await;
-        let purge = vec![Work::Purge(20, Duration::ZERO)];
-        fleet.carry_out(purge).await;
-        behind.push(number(&fleet, "SELECT rev - pruned FROM head").await);
+    for transactions in [1, 2] {
+        let mut fleet = of_full_transactions().await;
+        let (behind, said) = behind(&mut fleet, transactions).await;
+        assert!(behind.iter().all(|left| *left < BOUND), "{behind:?}");
+        // Not while it has caught up.
+        assert!((20..95).contains(&said), "{said}");
+        // So do clusters that are kept no longer.
+        let leave = Work::Leave("c-000".parse().expect("a name"), "uid".into());
+        fleet.carry_out(vec![leave]).await;
+        for _ in 0..IN_A_ROW + 2 {
+            let purge = vec![Work::Purge(1, Duration::ZERO)];
+            fleet.carry_out(purge).await;
+        }
+        let left = number(&fleet, "SELECT COUNT(*) FROM cluster WHERE active = 2").await;
+        assert_eq!(left, 0);
     }
-    assert!(behind.iter().all(|behind| *behind < 400), "{behind:?}");
-    // So do clusters that are kept no longer.
-    let leave = Work::Leave("c-000".parse().expect("a name"), "uid".into());
-    fleet.carry_out(vec![leave]).await;
-    for _ in 0..IN_A_ROW + 2 {
-        let purge = vec![Work::Purge(1, Duration::ZERO)];
-        fleet.carry_out(purge).await;
-    }
-    let left = number(&fleet, "SELECT COUNT(*) FROM cluster WHERE active = 2").await;
-    assert_eq!(left, 0);
+}
+
+/// What has left has its turn as well, and takes many.
+#[tokio::test]
+async fn what_is_past_goes_as_fast_as_it_is_written_while_a_large_stream_is_removed() {
+    let mut fleet = of_full_transactions().await;
+    let (cluster, stream) = (fleet.clusters.pop(), fleet.streams.pop());
+    let (cluster, stream) = (cluster.expect("five"), stream.expect("five"));
+    let pods = Vec::from_iter((0..2000).map(pod));
+    let large = batches(&[cluster], std::slice::from_ref(&stream), "1", &pods);
+    fleet.carry_out(large).await;
+    let close = Work::Close(cluster, Some(String::new()), stream.resource);
+    fleet.carry_out(vec![close]).await;
+    purge_steps(&mut fleet, 20).await;
+    let before = number(&fleet, "SELECT COUNT(*) FROM obj").await;
+    let (behind, _) = behind(&mut fleet, 2).await;
+    assert!(behind[20..].iter().all(|left| *left < BOUND), "{behind:?}");
+    let left = number(&fleet, "SELECT COUNT(*) FROM obj").await;
+    assert!((1..before - 100).contains(&left), "{left} of {before}");
 }
 
 /// Behind the lease, the head and the notes. Rows past some hundred come in pieces where a statement has a parameter for each, and MySQL reads what it counts.

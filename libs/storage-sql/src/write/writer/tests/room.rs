@@ -102,6 +102,38 @@ async fn a_step_of_the_periodic_work_waits_for_what_is_being_done_and_no_more() 
     assert_eq!(database.begun.load(SeqCst), ORDERS + 2);
 }
 
+/// However fast steps follow each other, what is to be written has every other turn.
+#[tokio::test]
+async fn steps_of_the_periodic_work_and_what_else_waits_take_turns() {
+    let (orders, mut waiting) = queue(8);
+    let work = |number: usize| match number {
+        0..4 => Work::Purge(10, Duration::ZERO),
+        _ => Work::Begin("owner".into()),
+    };
+    for work in (0..8).map(work) {
+        assert!(orders.give(order(work)).await, "there is room");
+    }
+    let mut turns = vec![];
+    let mut take = async |waiting: &mut Waiting| {
+        let order = match waiting.ready() {
+            Some(order) => order,
+            None => waiting.next().await.expect("one waits"),
+        };
+        let is_step = matches!(order.work, Work::Purge(..));
+        turns.push(is_step);
+        order
+    };
+    take(&mut waiting).await;
+    // Of those that go together the last does not fit.
+    let fits_not = waiting.order().expect("one waits");
+    waiting.give_back(fits_not);
+    for _ in 0..6 {
+        take(&mut waiting).await;
+    }
+    assert_eq!(turns, [true, false, true, false, true, false, true]);
+    assert!(waiting.ready().is_some() && waiting.ready().is_none());
+}
+
 #[tokio::test]
 async fn batches_that_wait_share_a_transaction_as_long_as_their_edits_fit() {
     let batch = 4 * edits_of_one();
