@@ -7,7 +7,8 @@
 //! transaction are staged, and whoever takes one of them over meanwhile waits for that.
 //!
 //! Streams come late as well, where this process has had the answer to the last commit of each. Of one of which it has not, that commit may be under way: such a
-//! stream is held before anything of it is read (`LOCK_ORDER_OF_UNKNOWN`). Nobody else wants it, but whoever takes it over.
+//! stream is held before anything of it is read (`LOCK_ORDER_OF_UNKNOWN`). Nobody else wants it, but whoever takes it over. So are those of a transaction that was
+//! undone: whoever takes over the streams of a cluster, one transaction after the other, would undo it each time.
 //!
 //! A purge goes alone and in another order. It begins with the lease, for which no other process purges meanwhile. One step takes what is past, which nobody
 //! writes any more, and ends with the head: `PRUNE_ORDER`. Another takes what has left, `PURGE_ORDER`: it

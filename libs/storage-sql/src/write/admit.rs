@@ -46,7 +46,8 @@ pub(crate) async fn admit<'a>(
 }
 
 /// Nobody but this process writes to them, and where each one's last commit was answered what is read of them stays as it is. Of one whose last commit was not,
-/// that may still be under way: it is waited for, or all that is read from here on would be what was there before it.
+/// that may still be under way: it is waited for, or all that is read from here on would be what was there before it. So is one that was moved in vain the last time:
+/// whoever takes over one stream after the other would come between again and again, and what is held stays as it is found.
 async fn streams_of(
     session: &mut Session<'_>,
     batches: &[&Prepared],
@@ -58,11 +59,11 @@ async fn streams_of(
     let mut found = HashMap::with_capacity(asked.len());
     for part in asked.chunks(session.dialect.most_values()) {
         let keys = Vec::from_iter(part.iter().map(|(stream, _)| *stream));
-        let is_known =
-            |(stream, epoch): &((i64, i32), i64)| session.left_off.knows(*stream, *epoch);
-        let statement = match part.iter().all(is_known) {
-            true => stream::several(session.dialect, &keys),
-            false => stream::hold(session.dialect, &keys),
+        let is_to_be_held =
+            |(stream, epoch): &((i64, i32), i64)| session.left_off.is_to_be_held(*stream, *epoch);
+        let statement = match part.iter().any(is_to_be_held) {
+            true => stream::hold(session.dialect, &keys),
+            false => stream::several(session.dialect, &keys),
         };
         let streams = rows(session.connection, statement, stream::decode).await?;
         let keyed = streams.into_iter();

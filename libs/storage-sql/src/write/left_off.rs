@@ -2,7 +2,7 @@
 //! committed: a replica that took over and was behind, or a backup. The head alone does not tell, for another process may have led it past what
 //! this one remembers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use armadex_storage::{MemberPosition, Phase};
@@ -26,15 +26,19 @@ struct Standing {
 #[derive(Debug, Default)]
 pub(crate) struct LeftOff {
     committed: HashMap<Key, Standing>,
+    /// Those of them that somebody else may be about to take: a transaction that moved them had to be undone.
+    disputed: HashSet<Key>,
     /// What the transaction that is under way makes of some.
     pending: Vec<(Key, Standing)>,
 }
 
 impl LeftOff {
-    /// Whether it is remembered where this process, as the writer of an epoch, left a stream: it has had the answer to its last commit then, and none is under way.
-    pub(crate) fn knows(&self, key: Key, epoch: i64) -> bool {
+    /// Whether a stream is to be held before anything of it is read. It is not where it is remembered where this process, as the writer of an epoch, left it: it has
+    /// had the answer to its last commit then, and none is under way. Nor does anybody else seem to want it.
+    pub(crate) fn is_to_be_held(&self, key: Key, epoch: i64) -> bool {
         let known = self.committed.get(&key);
-        known.is_some_and(|known| known.epoch == epoch)
+        let is_known = known.is_some_and(|known| known.epoch == epoch);
+        !is_known || self.disputed.contains(&key)
     }
 
     /// Whether a stream stands where this process left it, as far as that is remembered.
@@ -59,14 +63,26 @@ impl LeftOff {
     pub(crate) fn settle(&mut self) {
         if self.committed.len() + self.pending.len() > MOST {
             self.committed.clear();
+            self.disputed.clear();
+        }
+        for (key, _) in &self.pending {
+            self.disputed.remove(key);
         }
         self.committed.extend(self.pending.drain(..));
     }
 
-    /// The transaction failed; whether its commit was carried out is not known.
+    /// The transaction was undone before its commit: its streams stand where they were left, or are somebody else's by now.
+    pub(crate) fn undo(&mut self) {
+        let moved = self.pending.drain(..).map(|(key, _)| key);
+        let known = moved.filter(|key| self.committed.contains_key(key));
+        self.disputed.extend(known);
+    }
+
+    /// The commit failed; whether it was carried out is not known.
     pub(crate) fn forget(&mut self) {
         for (key, _) in self.pending.drain(..) {
             self.committed.remove(&key);
+            self.disputed.remove(&key);
         }
     }
 }
@@ -117,10 +133,10 @@ mod tests {
         assert!(left.agrees(&found), "nothing is known of it");
         left.moves((1, 2), 7, Some(&at("9")), 3);
         assert!(left.agrees(&row(7, None, 0)), "not committed yet");
-        assert!(!left.knows((1, 2), 7));
+        assert!(left.is_to_be_held((1, 2), 7));
         left.settle();
         assert!(left.agrees(&found));
-        assert!(left.knows((1, 2), 7) && !left.knows((1, 2), 8));
+        assert!(!left.is_to_be_held((1, 2), 7) && left.is_to_be_held((1, 2), 8));
         for other in [
             row(7, Some(at("8")), 3),
             row(7, Some(at("9")), 2),
@@ -141,6 +157,23 @@ mod tests {
         for found in [row(7, Some(at("9")), 3), row(7, Some(at("10")), 4)] {
             assert!(left.agrees(&found));
         }
-        assert!(!left.knows((1, 2), 7));
+        assert!(left.is_to_be_held((1, 2), 7));
+    }
+
+    #[test]
+    fn what_was_undone_is_held_the_next_time_and_stands_where_it_was_left() {
+        let mut left = LeftOff::default();
+        left.moves((1, 2), 7, Some(&at("9")), 3);
+        left.settle();
+        left.moves((1, 2), 7, Some(&at("10")), 4);
+        left.moves((1, 3), 7, Some(&at("10")), 4);
+        left.undo();
+        assert!(left.is_to_be_held((1, 2), 7));
+        assert!(left.agrees(&row(7, Some(at("9")), 3)));
+        assert!(!left.agrees(&row(7, Some(at("8")), 3)), "it is lost");
+        assert_eq!(left.disputed.len(), 1, "nothing is known of the other one");
+        left.moves((1, 2), 7, Some(&at("10")), 4);
+        left.settle();
+        assert!(!left.is_to_be_held((1, 2), 7));
     }
 }

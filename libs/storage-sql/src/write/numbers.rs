@@ -9,7 +9,7 @@ use crate::backend::{Connection, row};
 use crate::sql::head::{self, Numbered};
 
 /// Object ids are taken from the store in ranges, so that few batches touch the shared row.
-const OBJECT_IDS: i64 = 10_000;
+pub(crate) const OBJECT_IDS: i64 = 10_000;
 
 /// Takes `count` numbers.
 pub(crate) async fn take(

@@ -67,8 +67,9 @@ pub(crate) async fn stage<'a>(
         .await?;
     let moved = moved(batches, streams, &staged, &deltas);
     counters::write(session.connection, session.dialect, deltas, new).await?;
-    move_streams(session, &moved).await?;
+    // Before they are: if one is not, all of them are held the next time.
     note_moved(session.left_off, streams, &moved);
+    move_streams(session, &moved).await?;
     Ok(staged)
 }
 
@@ -347,7 +348,7 @@ fn moved(
     moved.collect()
 }
 
-/// Remembers where the streams are left.
+/// Notes where the streams are left, if that is committed.
 fn note_moved(left_off: &mut LeftOff, streams: &[StreamRow], moved: &[Moved]) {
     let before: HashMap<(i64, i32), i64> = streams
         .iter()
@@ -369,7 +370,7 @@ async fn move_streams(session: &mut Session<'_>, moved: &[Moved]) -> Result<(), 
     for piece in session.dialect.pieces(moved) {
         let statement = stream::advance(session.dialect, piece, session.now);
         if session.connection.execute(statement).await? != piece.len() as u64 {
-            // It is refused when it is looked at anew, and spoils no other.
+            // It is refused when it is looked at anew, with the others held, and spoils none of them.
             return Err(collided("a stream was taken over while it was written to"));
         }
     }

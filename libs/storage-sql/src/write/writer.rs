@@ -277,7 +277,10 @@ impl Writer {
     /// Forgets what it knew only if the work was committed.
     fn forget(&mut self, work: &[Work], is_rolled_back: bool) {
         self.object_ids.forget();
-        self.left_off.forget();
+        match is_rolled_back {
+            true => self.left_off.undo(),
+            false => self.left_off.forget(),
+        }
         // Others have not held it.
         if work.iter().any(|work| matches!(work, Work::Purge(..))) {
             match is_rolled_back {

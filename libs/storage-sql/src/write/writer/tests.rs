@@ -6,6 +6,7 @@ mod labels;
 mod purge;
 mod refused;
 mod room;
+mod taken_over;
 mod together;
 
 use std::sync::Arc;
