@@ -52,6 +52,8 @@ pub(crate) struct BreakingSink {
     keeps: AtomicBool,
     /// The next adoption is done, and not answered.
     swallows: AtomicBool,
+    /// What is said of labels is done, and not answered.
+    loses_labels: AtomicBool,
     is_of_other_rules: AtomicBool,
 }
 
@@ -70,6 +72,7 @@ impl BreakingSink {
             beats: AtomicUsize::new(0),
             keeps: AtomicBool::new(false),
             swallows: AtomicBool::new(false),
+            loses_labels: AtomicBool::new(false),
             is_of_other_rules: AtomicBool::new(false),
         }
     }
@@ -130,6 +133,11 @@ impl BreakingSink {
     /// Whether that adoption was done.
     pub(crate) fn has_swallowed(&self) -> bool {
         !self.swallows.load(Ordering::Acquire)
+    }
+
+    /// Whether what is said of labels is done, and its answer lost, from now on.
+    pub(crate) fn lose_answers_to_labels(&self, loses: bool) {
+        self.loses_labels.store(loses, Ordering::Release);
     }
 
     /// The next call of `join` or `adopt` panics.
@@ -268,7 +276,11 @@ impl Sink for BreakingSink {
         labels: &ClusterLabels,
     ) -> Answer<()> {
         self.admit("set_labels")?;
-        self.store.set_labels(cluster, owner, labels).await
+        self.store.set_labels(cluster, owner, labels).await?;
+        match self.loses_labels.load(Ordering::Acquire) {
+            true => Err(unavailable()),
+            false => Ok(()),
+        }
     }
 
     async fn open(

@@ -25,6 +25,8 @@ impl Labels {
         if self.0.as_ref() == Some(&now) {
             return true;
         }
+        // What it does not answer it may have done.
+        self.0 = None;
         let owner = entrant.shared.owner.text();
         let told = entrant.shared.sink.set_labels(cluster, &owner, &now.1);
         let Err(error) = told.await else {

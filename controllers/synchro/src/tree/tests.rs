@@ -290,6 +290,49 @@ async fn what_a_former_process_said_of_a_cluster_that_may_not_be_read_does_not_s
     fleet.shutdown().await;
 }
 
+/// Writes the PediaCluster `east` with these labels; gives it as a watch tells it.
+fn write_labelled(host: &Host, spec: &Value, labels: Value) -> PediaCluster {
+    write(host, "east", spec);
+    let path = format!("{CLUSTERS}/east");
+    let mut object = host.get(&path).expect("a PediaCluster");
+    object["metadata"]["labels"] = labels;
+    host.put(&path, object);
+    let object = host.get(&path).expect("a PediaCluster");
+    serde_json::from_value(object).expect("a PediaCluster")
+}
+
+/// Waits until the store finds these pods in the clusters of which the selector holds.
+async fn comes_to_choose(stage: &Stage, selector: &str, rows: &[&str]) {
+    let query = Query {
+        cluster_labels: label::parse(selector).expect("a selector"),
+        ..all_pods()
+    };
+    until(selector, || async {
+        stage.store.list(&query, 10).await == rows
+    })
+    .await;
+}
+
+/// The store has them, and its answer was lost.
+#[tokio::test]
+async fn labels_that_were_put_back_before_the_others_were_known_to_be_stored_are_told_again() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let spec = spec(&member);
+    record(&host, &spec);
+    let mut fleet = synchro(&stage, &host);
+    let labelled = |env: &str| write_labelled(&host, &spec, json!({"env": env}));
+    stage.relist(&mut fleet, [labelled("prod")]);
+    comes_to_choose(&stage, "env=prod", &["east/n/a"]).await;
+    stage.breaking.lose_answers_to_labels(true);
+    fleet.handle(Event::Apply(labelled("test")));
+    comes_to_choose(&stage, "env=test", &["east/n/a"]).await;
+    stage.breaking.lose_answers_to_labels(false);
+    fleet.handle(Event::Apply(labelled("prod")));
+    comes_to_choose(&stage, "env=prod", &["east/n/a"]).await;
+    fleet.shutdown().await;
+}
+
 #[tokio::test]
 async fn rows_are_chosen_by_the_labels_of_their_pediacluster_and_nothing_is_listed_anew() {
     let (stage, host) = (Stage::new().await, host());
@@ -297,23 +340,8 @@ async fn rows_are_chosen_by_the_labels_of_their_pediacluster_and_nothing_is_list
     record(&host, &spec(&member));
     stage.breaking.refuse("set_labels", 1);
     let mut fleet = synchro(&stage, &host);
-    let labelled = |labels: Value| {
-        let path = format!("{CLUSTERS}/east");
-        write(&host, "east", &spec(&member));
-        let mut object = host.get(&path).expect("a PediaCluster");
-        object["metadata"]["labels"] = labels;
-        host.put(&path, object);
-        let object = host.get(&path).expect("a PediaCluster");
-        serde_json::from_value::<PediaCluster>(object).expect("a PediaCluster")
-    };
-    let chosen = |selector: &'static str, rows: &'static [&'static str]| {
-        let query = Query {
-            cluster_labels: label::parse(selector).expect("a selector"),
-            ..all_pods()
-        };
-        let store = &stage.store;
-        async move { until(selector, || async { store.list(&query, 10).await == rows }).await }
-    };
+    let labelled = |labels| write_labelled(&host, &spec(&member), labels);
+    let chosen = |selector, rows: &'static [&'static str]| comes_to_choose(&stage, selector, rows);
     stage.relist(&mut fleet, [labelled(json!({"env": "prod"}))]);
     chosen("env=prod", &["east/n/a"]).await;
     assert!(stage.breaking.has_refused("set_labels"));

@@ -396,10 +396,11 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
     let said: Vec<Said<'_>> = work.iter().filter_map(Work::said).collect();
     let news = health::look(session.connection, &said).await?;
     let labelled = Vec::from_iter(work.iter().filter_map(Work::labelled));
-    let labels = cluster_labels::look(session.connection, &labelled).await?;
     let closing = Vec::from_iter(work.iter().filter_map(Work::closing));
-    let telling = [&news.owners[..], &labels.owners].concat();
+    let labelling = labelled.iter().map(|said| (said.cluster, said.owner));
+    let telling = Vec::from_iter(news.owners.iter().copied().chain(labelling));
     clusters::hold_owners(session.connection, &telling, &closing).await?;
+    let labels = cluster_labels::news(session.connection, &labelled).await?;
     let Admitted {
         batches,
         streams,

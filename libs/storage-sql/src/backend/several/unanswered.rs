@@ -1,11 +1,12 @@
 //! Commits that are given up and land late: what is written anew meanwhile, by the writer of the same epoch, is compared with what they leave behind.
 
+use std::pin::pin;
 use std::sync::Arc;
 
-use armadex_model::{ObjectKey, Query};
-use armadex_storage::conformance::fixture::all_pods;
+use armadex_model::{ClusterLabels, ObjectKey, Query};
+use armadex_storage::conformance::fixture::{all_pods, name};
 use armadex_storage::conformance::{Fixture, Writer, object, resource};
-use armadex_storage::{Change, Search as _, Written};
+use armadex_storage::{Change, ClusterId, Search as _, Sink as _, Written};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
@@ -141,5 +142,44 @@ async fn a_commit_that_reaches_the_server_after_it_was_given_up_is_done_once() {
         let next = persist(&fixture, &pods, &[next]).await.expect("written");
         assert_eq!(next.added, 1);
         assert_sound(&fixture, &["m/team-a/next"]).await;
+    }
+}
+
+fn labels(env: &str) -> ClusterLabels {
+    ClusterLabels::of([("env", env)]).0
+}
+
+/// Says what the labels of a cluster are, as a synchro does.
+async fn says(store: &SqlStore, cluster: ClusterId, env: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match store.set_labels(cluster, "", &labels(env)).await {
+            Err(err) if err.is_transient() && Instant::now() < deadline => sleep(PAUSE).await,
+            done => return done.expect("labelled"),
+        }
+    }
+}
+
+/// Whoever changed them puts them back before the first change has reached the server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn labels_that_land_after_they_were_given_up_and_put_back_do_not_stay() {
+    for place in Home::on_each_server() {
+        let proxy = Proxy::to(place.database.server()).await;
+        let (store, other) = (open(&place.url_by(proxy.port())).await, place.store().await);
+        let cluster = fixture_of(&store).pods_of("m").await.cluster;
+        says(&store, cluster, "prod").await;
+        proxy.cut_next(Cut::HeldCommit);
+        let refused = store.set_labels(cluster, "", &labels("test")).await;
+        assert!(refused.is_err_and(|err| err.is_transient()));
+        assert!(proxy.has_cut());
+        let mut again = pin!(says(&store, cluster, "prod"));
+        tokio::select! {
+            () = wait_until_somebody_waits(&place, &other) => {}
+            () = &mut again => panic!("what is under way was not waited for"),
+        }
+        proxy.let_go();
+        again.await;
+        let catalog = other.catalog().await.expect("a catalogue");
+        assert_eq!(catalog.clusters[&name("m")].labels, labels("prod"));
     }
 }
