@@ -3,12 +3,11 @@
 //! A platform's texts are not made to be labels. What an API server would refuse as one is made one that it takes, or is left out: a region with a space in its
 //! name keeps no cluster from coming in.
 
+use armadex_crds::is_subdomain;
 use serde_json::{Map, Value};
 
 /// The longest name or value of a label.
 const LONGEST: usize = 63;
-/// The longest prefix of its key.
-const LONGEST_PREFIX: usize = 253;
 
 /// Prefixes of labels by which a tool that deploys knows what is its own, and prunes what it did not make: on a copy they would say that this is its own too.
 const OF_TOOLS: [&str; 9] = [
@@ -101,21 +100,9 @@ fn name(text: &str) -> String {
 }
 
 fn is_key(key: &str) -> bool {
-    let is_part = |part: &str| {
-        let ends = |byte: Option<&u8>| {
-            byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-        };
-        let bytes = part.as_bytes();
-        let are_allowed = bytes
-            .iter()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-');
-        ends(bytes.first()) && ends(bytes.last()) && are_allowed
-    };
     let is_name = |text: &str| !text.is_empty() && name(text) == text;
     match key.split_once('/') {
-        Some((prefix, key)) => {
-            prefix.len() <= LONGEST_PREFIX && prefix.split('.').all(is_part) && is_name(key)
-        }
+        Some((prefix, key)) => is_subdomain(prefix) && is_name(key),
         None => is_name(key),
     }
 }
