@@ -152,3 +152,31 @@ async fn tables_of_a_role_that_may_make_them_are_used_by_others() {
         "{refused}"
     );
 }
+
+/// What is behind the schema in which the store is made is hidden by it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_in_a_schema_of_its_own_begins_beside_a_tenants_tables() {
+    let Some(open) = Open::start().await else {
+        return;
+    };
+    open.run_as("tenant", "CREATE TABLE type (id BIGINT)").await;
+    let refused = open.open_as("keeper").await.map(drop);
+    let refused = refused.expect_err("the store would be beside it");
+    assert!(
+        refused.contains(r#""type" in the schema "public""#),
+        "{refused}"
+    );
+    open.run_as_admin("CREATE SCHEMA store AUTHORIZATION keeper; ALTER ROLE keeper SET search_path = store, public")
+        .await;
+    let store = open.open_as("keeper").await.expect("a store");
+    let writer = open_pods(&store).await;
+    write(&store, &writer, 1).await.expect("written");
+    store.shutdown().await;
+    let found = open.number("SELECT COUNT(*) FROM public.type").await;
+    assert_eq!(found, 0);
+    open.run_as("tenant", "CREATE TABLE head (id BIGINT)").await;
+    let store = open.open_as("keeper").await.expect("the same store");
+    let report = store.check().await.expect("a report");
+    assert_eq!(report.objects, OBJECTS as u64);
+    store.shutdown().await;
+}

@@ -11,12 +11,14 @@ use crate::location::Server;
 use crate::sql::statement::{Param, Statement};
 
 /// Whoever may have the tables: the user itself and the roles whose rights it has (a superuser has those of all, which says nothing), the owners of the schema and of the
-/// database, a superuser, and whom somebody has allowed to make tables there, which says something only where not everybody may.
+/// database, a superuser, and whom somebody has allowed to make tables there, which says something only where not everybody may. Where no store
+/// is found yet one is made in the first schema in which names are looked up, and hides what is in those behind it.
 const OTHERS: &str = "SELECT CAST(c.relname AS TEXT), CAST(n.nspname AS TEXT), CAST(r.rolname AS TEXT) FROM pg_catalog.pg_class c \
      JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace JOIN pg_catalog.pg_roles r ON r.oid = c.relowner \
      JOIN pg_catalog.pg_roles own ON own.rolname = current_user \
      JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
-     WHERE c.relname = ANY(?) AND pg_catalog.pg_table_is_visible(c.oid) AND NOT (r.rolsuper OR r.oid = own.oid OR r.oid = n.nspowner OR r.oid = d.datdba \
+     WHERE c.relname = ANY(?) AND pg_catalog.pg_table_is_visible(c.oid) \
+     AND (n.nspname = current_schema() OR pg_catalog.to_regclass('migration') IS NOT NULL) AND NOT (r.rolsuper OR r.oid = own.oid OR r.oid = n.nspowner OR r.oid = d.datdba \
      OR (NOT own.rolsuper AND pg_catalog.pg_has_role(r.oid, 'MEMBER')) \
      OR (pg_catalog.has_schema_privilege(r.oid, n.oid, 'CREATE') AND NOT pg_catalog.has_schema_privilege('public', n.oid, 'CREATE'))) \
      ORDER BY 1 LIMIT 1";
