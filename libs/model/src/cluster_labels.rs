@@ -53,15 +53,19 @@ impl ClusterLabels {
     /// Whether all of these hold.
     #[must_use]
     pub fn meet(&self, requirements: &[Requirement]) -> bool {
-        if requirements.is_empty() {
-            return true;
-        }
-        let labels: Vec<(&str, &str)> = self.iter().collect();
         requirements.iter().all(|requirement| {
-            let key = requirement.key.as_str();
-            let at = labels.binary_search_by_key(&key, |(key, _)| key).ok();
-            requirement.operator.holds(at.map(|at| labels[at].1))
+            let value = self.value(requirement.key.as_str());
+            requirement.operator.holds(value)
         })
+    }
+
+    /// Of the label with this key. Every search by labels asks it of every cluster: nothing is allocated, and no label behind it is looked at.
+    fn value(&self, key: &str) -> Option<&str> {
+        let mut labels = self.iter();
+        let found = labels.find(|(known, _)| *known >= key);
+        found
+            .filter(|(known, _)| *known == key)
+            .map(|(_, value)| value)
     }
 }
 
