@@ -18,7 +18,7 @@ use super::error::{chain, is_collision, is_crowd};
 use super::gate::{Entry, Gate};
 use super::{Connection, Database, Disk, Lane, Row, RowSink, SharedDatabase, Transaction};
 use crate::sql::dialect::Dialect;
-use crate::sql::head;
+use crate::sql::head::{self, Numbered};
 use crate::sql::statement::Statement;
 
 /// A database and what is known of its trouble.
@@ -53,10 +53,14 @@ impl GuardedDatabase {
         }
     }
 
-    /// How it is. Where reading is in trouble whoever asks this has it tried when it is time: of a store that nobody searches it would be told for ever.
+    /// How it is. Where it is in trouble whoever asks this has it tried when it is time: of a store that nobody searches, or has anything to write to, it would be told
+    /// for ever.
     pub(crate) fn availability(&self) -> Availability {
         if let (Entry::Try, attempt) = self.reads.enter() {
             self.try_reading(attempt);
+        }
+        if let (Entry::Try, attempt) = self.writes.enter() {
+            self.try_writing(attempt);
         }
         let of_both = |number: fn(&Watch) -> &AtomicU64| {
             let [reads, writes] = [&self.reads, &self.writes];
@@ -121,6 +125,32 @@ impl GuardedDatabase {
                 Err(err) if is_trouble(&err) => drop(attempt.failed(err)),
                 // An answer, though a bad one: whoever comes next meets it, and is told.
                 Err(_) => attempt.worked(),
+            }
+        });
+    }
+}
+
+impl GuardedDatabase {
+    /// Tries beside whoever came whether writing works again: one number goes unused.
+    fn try_writing(&self, attempt: Attempt) {
+        let inner = Arc::clone(&self.inner);
+        self.tries.spawn(async move {
+            let tried = async {
+                let mut transaction = inner.write().await?;
+                let take = head::take_numbers(Numbered::Epoch, 1);
+                match transaction.execute(take).await {
+                    Ok(_) => transaction.commit().await,
+                    Err(err) => {
+                        // The first error says what is wrong.
+                        let _ = transaction.rollback().await;
+                        Err(err)
+                    }
+                }
+            };
+            match tried.await {
+                Ok(()) => attempt.worked(),
+                // What is no trouble says nothing of whether a commit is.
+                Err(err) => drop(attempt.failed(err)),
             }
         });
     }

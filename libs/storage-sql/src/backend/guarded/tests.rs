@@ -196,6 +196,28 @@ async fn a_database_that_comes_back_is_told_of_though_nobody_searches() {
     assert_eq!(database.availability().refused, 0, "nobody came");
 }
 
+/// A standby has nothing to write.
+#[tokio::test(start_paused = true)]
+async fn a_database_that_can_be_written_to_again_is_told_of_though_nobody_writes() {
+    let (double, database) = database();
+    double.now(Does::RefuseWrites);
+    let mut begun = database.write().await.expect("begun");
+    let written = begun.execute(head::advance(1)).await;
+    assert!(written.expect_err("refused").is_told());
+    drop(begun);
+    time::sleep(Duration::from_secs(30)).await;
+    assert!(!database.availability().writes, "it is tried");
+    time::sleep(Duration::from_secs(30)).await;
+    assert!(!database.availability().writes, "in vain");
+    double.now(Does::Work);
+    let begun = time::Instant::now();
+    while !database.availability().writes {
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(database.availability().outages, 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_no_time_mends_is_told_to_who_comes_although_reading_was_in_trouble() {
     let (double, database) = database();
@@ -292,7 +314,7 @@ async fn a_transaction_that_wrote_nothing_does_not_say_that_the_store_can_be_wri
         let looked = begun.fetch(crate::sql::head::select(), &mut seen);
         looked.await.expect("it can be read");
         begun.commit().await.expect("it was nothing");
-        assert!(!database.availability().writes);
+        assert!(!database.writes.gate().is_well());
     }
     write(&database).await.expect("a try as well");
     assert!(database.availability().writes);
