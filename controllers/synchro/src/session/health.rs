@@ -254,6 +254,8 @@ impl Health {
             return;
         }
         let version = (!self.version.is_empty()).then_some(self.version.as_str());
+        // What the store does not answer is taken for unknown: it may be told, or not, or be told later.
+        self.stored = None;
         let (sink, owner) = (&self.shared.sink, self.shared.owner.text());
         let told = sink.set_health(self.cluster, &owner, &now.0, version);
         let told = told.await;

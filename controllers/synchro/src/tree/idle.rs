@@ -49,6 +49,8 @@ async fn tell_anew(
     if known.as_ref() == Some(&idle) {
         return Ok(true);
     }
+    // What the store does not answer is taken for unknown.
+    *known = None;
     let told = idle.tell(entrant).await.map_err(|error| {
         if let StoreError::Left { .. } | StoreError::TakenOver { .. } = error {
             *entry = Entry::Lost;

@@ -149,15 +149,24 @@ const BY_LEASE: i64 = 1 << 40;
 
 /// Hides a cluster that is shown, which may come back. When it left is for the lease's clock to say; until then it is this second since 1970, for processes of earlier releases,
 /// which know no other clock and may be the ones that purge. Found by its number: `active + 0` has no index.
-pub(crate) fn leave_cluster(id: i64, now: i64) -> Statement {
-    Statement::fixed(
-        "cluster.leave",
-        "UPDATE cluster SET active = ?, left_at = ? WHERE id = ? AND active + 0 = ?",
-        [LEFT.into(), now.into(), id.into(), ACTIVE.into()],
-    )
+pub(crate) fn leave_clusters(dialect: Dialect, ids: &[i64], now: i64) -> Statement {
+    Sql::update(dialect, "cluster.leave", "cluster")
+        .bound("active = ?, left_at = ? WHERE ", [LEFT.into(), now.into()])
+        .within("id", ids)
+        .bound(" AND active + 0 = ?", [ACTIVE.into()])
+        .build()
 }
 
-/// Shows a cluster that left, under the incarnation, for the owner and with the labels of `successor`, which may be itself; unless its time is over.
+/// Shows clusters that left as they were, but those whose time is over.
+pub(crate) fn come_back(dialect: Dialect, ids: &[i64]) -> Statement {
+    Sql::update(dialect, "cluster.come_back", "cluster")
+        .bound("active = ? WHERE ", [ACTIVE.into()])
+        .within("id", ids)
+        .bound(" AND active + 0 = ?", [LEFT.into()])
+        .build()
+}
+
+/// Shows a cluster that left, under the incarnation, for the owner and with the labels of `successor`; unless its time is over.
 pub(crate) fn return_cluster(dialect: Dialect, id: i64, successor: i64) -> Statement {
     let text = match dialect {
         Dialect::Sqlite | Dialect::Postgres => {

@@ -55,6 +55,10 @@ pub(crate) fn decode_since(row: &dyn Row) -> Result<(i64, i32, bool), StoreError
     Ok((row.int(0)?, type_id(row.int(1)?)?, row.int(2)? == OPEN))
 }
 
+pub(crate) fn decode_key(row: &dyn Row) -> Result<(i64, i32), StoreError> {
+    Ok((row.int(0)?, type_id(row.int(1)?)?))
+}
+
 pub(crate) fn of_cluster(cluster: i64) -> Statement {
     Statement::fixed(
         "stream.of_cluster",
@@ -62,6 +66,17 @@ pub(crate) fn of_cluster(cluster: i64) -> Statement {
          WHERE cluster = ? ORDER BY type",
         [cluster.into()],
     )
+}
+
+/// The keys of all streams of these clusters.
+pub(crate) fn keys_of(dialect: Dialect, clusters: &[i64]) -> Statement {
+    Sql::new(
+        dialect,
+        "stream.keys_of",
+        "SELECT cluster, type FROM stream WHERE ",
+    )
+    .within("cluster", clusters)
+    .build()
 }
 
 /// Another cluster that has a type, be it shown or not. Those whose rows wait for their purge have it no more.
@@ -376,12 +391,11 @@ pub(crate) fn close_all(cluster: i64) -> Statement {
 }
 
 /// Takes every stream of a cluster away from its writer. Epochs begin with 1.
-pub(crate) fn fence_all(cluster: i64) -> Statement {
-    Statement::fixed(
-        "stream.fence_all",
-        "UPDATE stream SET epoch = 0 WHERE cluster = ?",
-        [cluster.into()],
-    )
+pub(crate) fn fence_all(dialect: Dialect, clusters: &[i64]) -> Statement {
+    Sql::update(dialect, "stream.fence_all", "stream")
+        .push("epoch = 0 WHERE ")
+        .within("cluster", clusters)
+        .build()
 }
 
 /// Takes a stream from whoever writes it.

@@ -7,7 +7,7 @@ use armadex_storage::{ClusterId, StoreError};
 
 use crate::backend::{incarnation, rows};
 use crate::sql::stream::{self, StreamRow};
-use crate::write::clusters;
+use crate::write::owners::{Owners, left};
 use crate::write::prepare::Prepared;
 use crate::write::session::Session;
 
@@ -57,17 +57,20 @@ async fn streams_of(
     // Whoever waits for one has those before it.
     asked.sort_unstable();
     let mut found = HashMap::with_capacity(asked.len());
-    for part in asked.chunks(session.dialect.most_values()) {
-        let keys = Vec::from_iter(part.iter().map(|(stream, _)| *stream));
-        let is_to_be_held =
-            |(stream, epoch): &((i64, i32), i64)| session.left_off.is_to_be_held(*stream, *epoch);
-        let statement = match part.iter().any(is_to_be_held) {
-            true => stream::hold(session.dialect, &keys),
-            false => stream::several(session.dialect, &keys),
-        };
-        let streams = rows(session.connection, statement, stream::decode).await?;
-        let keyed = streams.into_iter();
-        found.extend(keyed.map(|row| ((row.cluster, row.resource), row)));
+    let (held, known): (Vec<_>, Vec<_>) = asked
+        .into_iter()
+        .partition(|(stream, epoch)| session.left_off.is_to_be_held(*stream, *epoch));
+    for (asked, are_held) in [(held, true), (known, false)] {
+        let keys = Vec::from_iter(asked.iter().map(|(stream, _)| *stream));
+        for part in keys.chunks(session.dialect.most_values()) {
+            let statement = match are_held {
+                true => stream::hold(session.dialect, part),
+                false => stream::several(session.dialect, part),
+            };
+            let streams = rows(session.connection, statement, stream::decode).await?;
+            let keyed = streams.into_iter();
+            found.extend(keyed.map(|row| ((row.cluster, row.resource), row)));
+        }
     }
     Ok(found)
 }
@@ -80,12 +83,12 @@ async fn refusals(
 ) -> Result<Vec<Option<StoreError>>, StoreError> {
     let refused = batches.iter().zip(is_own).filter(|(_, is_own)| !**is_own);
     let clusters = refused.map(|(batch, _)| ClusterId(batch.cluster));
-    let active = clusters::those_active(session.connection, clusters).await?;
-    let refusal = |batch: &Prepared| match active.contains_key(&batch.cluster) {
+    let owners = Owners::look(session.connection, clusters).await?;
+    let refusal = |batch: &Prepared| match owners.is_there(ClusterId(batch.cluster)) {
         true => StoreError::Fenced {
             what: format!("type {} in cluster {}", batch.resource, batch.cluster),
         },
-        false => clusters::left(ClusterId(batch.cluster)),
+        false => left(ClusterId(batch.cluster)),
     };
     let refusals = batches.iter().zip(is_own);
     let refusals = refusals.map(|(batch, is_own)| (!is_own).then(|| refusal(batch)));

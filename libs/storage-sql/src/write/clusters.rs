@@ -2,6 +2,7 @@
 //! the size of the fleet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::time::Duration;
 
 use armadex_model::ClusterName;
@@ -11,14 +12,13 @@ use armadex_storage::{
 
 use crate::backend::error::{broken, collided};
 use crate::backend::{Connection, row, rows};
-use crate::sql::catalog::{self, ClusterRow, OwnedRow, OwnerRow};
-use crate::sql::dialect::Dialect;
+use crate::sql::catalog::{self, ClusterRow, OwnedRow};
 use crate::sql::head::Numbered;
 use crate::sql::owner;
-use crate::sql::statement::Statement;
 use crate::sql::stream::{self, Fence, StreamRow};
 use crate::write::beside::beside;
 use crate::write::numbers::take;
+use crate::write::owners::Owners;
 use crate::write::session::Session;
 use crate::write::types::{self, AsKnown, Opening};
 
@@ -113,16 +113,18 @@ pub(crate) async fn leave(
     name: &ClusterName,
     incarnation: &str,
 ) -> Result<(), StoreError> {
+    // One that joins at this moment, as this process may have asked without an answer, is there by now.
+    take(session.connection, Numbered::Cluster, 0).await?;
     let called = called(session.connection, name).await?;
     let mut present = called.iter().filter(|row| row.active);
     match present.find(|row| row.incarnation == incarnation) {
-        Some(cluster) => hide(session, cluster.id).await,
+        Some(cluster) => hide(session, &[cluster.id]).await,
         None => Ok(()),
     }
 }
 
-/// Before anything is adopted, and where epochs stand in the order of locks. Who has the epochs is alone with opening: whoever opened a stream of what is
-/// adopted just before has done it by now, and who comes next finds it gone.
+/// Before anything is adopted, or closed that this process may be about to open, and where epochs stand in the order of locks. Who has the epochs is alone with opening:
+/// whoever opened a stream of that just before has done it by now, and who comes next finds it gone.
 pub(crate) async fn hold_up_openings(session: &mut Session<'_>) -> Result<(), StoreError> {
     take(session.connection, Numbered::Epoch, 1).await.map(drop)
 }
@@ -248,23 +250,42 @@ pub(crate) type Opened = Result<Stream, Differs>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Differs(pub(crate) String);
 
-/// Takes streams over. Rows that an earlier stream left behind and no purge has removed are shown again: its new writer compares
-/// them with the member's, because the position is forgotten. Whose member means something else by a type than others is refused, and what is
-/// stored of it is hidden: its member has it no more. One of which the cluster has listed another version is hidden until it is live itself.
+/// Takes streams over, those of clusters that whoever asks looks after; why others are refused.
 pub(crate) async fn open(
     session: &mut Session<'_>,
     openings: &[&Opening],
-) -> Result<Vec<Opened>, StoreError> {
+) -> Result<Vec<Result<Opened, StoreError>>, StoreError> {
     if openings.is_empty() {
         return Ok(vec![]);
     }
     let count = i64::try_from(openings.len()).expect("a transaction fits memory");
     let epochs = take(session.connection, Numbered::Epoch, count).await?;
     // Who has the epochs is alone with opening: whoever opened these as another owner just before has joined by now.
-    let asked = openings
+    let clusters = openings.iter().map(|opening| opening.cluster);
+    let owners = Owners::look(session.connection, clusters).await?;
+    let refusals = openings
         .iter()
-        .map(|opening| (opening.cluster, opening.owner.as_str()));
-    check_owners(session.connection, &Vec::from_iter(asked)).await?;
+        .map(|opening| owners.refuses_telling(opening.cluster, &opening.owner));
+    let refusals = Vec::from_iter(refusals);
+    let asked = openings.iter().zip(&refusals);
+    let own = asked.filter_map(|(opening, refusal)| refusal.is_none().then_some(*opening));
+    let opened = open_own(session, &Vec::from_iter(own), epochs).await?;
+    let mut opened = opened.into_iter();
+    let outcomes = refusals.into_iter().map(|refusal| match refusal {
+        Some(refused) => Err(refused),
+        None => Ok(opened.next().expect("one for each that is not refused")),
+    });
+    Ok(outcomes.collect())
+}
+
+/// Rows that an earlier stream left behind and no purge has removed are shown again: its new writer compares
+/// them with the member's, because the position is forgotten. Whose member means something else by a type than others is refused, and what is
+/// stored of it is hidden: its member has it no more. One of which the cluster has listed another version is hidden until it is live itself.
+async fn open_own(
+    session: &mut Session<'_>,
+    openings: &[&Opening],
+    epochs: Range<i64>,
+) -> Result<Vec<Opened>, StoreError> {
     let types = types::settle(session, openings).await?;
     let mut fences = Vec::with_capacity(openings.len());
     for ((opening, meant), epoch) in openings.iter().zip(&types).zip(epochs) {
@@ -287,6 +308,13 @@ pub(crate) async fn open(
     let new = Vec::from_iter(fences.iter().filter(is_new).copied());
     let beside = beside(session, &new).await?;
     take_over(session, &fences, &beside).await?;
+    for fence in &fences {
+        let (cluster, resource) = (fence.cluster, fence.resource);
+        if let Some(former) = known.get(&(cluster, resource)) {
+            let labels = &mut *session.labels;
+            labels.reopens(resource, cluster, former.epoch, fence.epoch);
+        }
+    }
     let mut fences = fences.into_iter();
     let opened = openings.iter().zip(types).map(|(opening, meant)| {
         let rules = match meant.as_known {
@@ -443,133 +471,65 @@ pub(crate) async fn of_names(
     Ok(called)
 }
 
-/// All of these are there and have not left, and who asks is their owner.
-pub(crate) async fn check_owners(
-    connection: &mut dyn Connection,
-    asked: &[(ClusterId, &str)],
-) -> Result<(), StoreError> {
-    let owners = active(connection, asked.iter().map(|(cluster, _)| *cluster)).await?;
-    let is_anothers = |(cluster, owner): &&(ClusterId, &str)| owners[&cluster.0].owner != *owner;
-    match asked.iter().find(is_anothers) {
-        Some((cluster, _)) => Err(taken_over(*cluster)),
-        None => Ok(()),
-    }
-}
-
-/// Nobody else looks after these clusters, or did when they left, and nobody does before the transaction ends. Those of which somebody tells are there, and do not
-/// leave before that; of those of which somebody only closes streams one that is not there any more is nobody's.
-pub(crate) async fn hold_owners(
-    connection: &mut dyn Connection,
-    telling: &[(ClusterId, &str)],
-    closing: &[(ClusterId, &str)],
-) -> Result<(), StoreError> {
-    let asked = || telling.iter().chain(closing);
-    let clusters = asked().map(|(cluster, _)| *cluster);
-    let known = owned(connection, clusters, catalog::hold_owners).await?;
-    let has_left = |(cluster, _): &&(ClusterId, &str)| {
-        let known = known.get(&cluster.0);
-        known.is_none_or(|known| !known.active)
-    };
-    if let Some((cluster, _)) = telling.iter().find(has_left) {
-        return Err(left(*cluster));
-    }
-    let is_anothers = |(cluster, owner): &&(ClusterId, &str)| {
-        let known = known.get(&cluster.0);
-        known.is_some_and(|known| known.owner != *owner)
-    };
-    match asked().find(is_anothers) {
-        Some((cluster, _)) => Err(taken_over(*cluster)),
-        None => Ok(()),
-    }
-}
-
-/// Those of these that there are, found by such a statement.
-async fn owned(
-    connection: &mut dyn Connection,
-    clusters: impl Iterator<Item = ClusterId>,
-    statement: fn(Dialect, &[i64]) -> Statement,
-) -> Result<HashMap<i64, OwnerRow>, StoreError> {
-    let clusters = BTreeSet::from_iter(clusters.map(|cluster| cluster.0));
-    let clusters = Vec::from_iter(clusters);
-    let dialect = connection.dialect();
-    let mut known = HashMap::with_capacity(clusters.len());
+/// Their streams stay open and keep their positions; nobody writes to them.
+pub(crate) async fn hide(session: &mut Session<'_>, clusters: &[i64]) -> Result<(), StoreError> {
+    let (dialect, now) = (session.dialect, session.now);
     for part in clusters.chunks(dialect.most_values()) {
-        let found = rows(connection, statement(dialect, part), catalog::decode_owner).await?;
-        known.extend(found.into_iter().map(|row| (row.cluster, row)));
+        let leave = catalog::leave_clusters(dialect, part, now);
+        if session.connection.execute(leave).await? < part.len() as u64 {
+            return Err(collided("a cluster left while it was to leave"));
+        }
+        let fence = stream::fence_all(dialect, part);
+        session.connection.execute(fence).await?;
     }
-    Ok(known)
-}
-
-pub(crate) fn left(cluster: ClusterId) -> StoreError {
-    let what = format!("cluster {}", cluster.0);
-    StoreError::Left { what }
-}
-
-fn taken_over(cluster: ClusterId) -> StoreError {
-    let what = format!("cluster {}", cluster.0);
-    StoreError::TakenOver { what }
-}
-
-/// The owners of those of these that are there and have not left.
-pub(crate) async fn those_active(
-    connection: &mut dyn Connection,
-    clusters: impl Iterator<Item = ClusterId>,
-) -> Result<HashMap<i64, OwnerRow>, StoreError> {
-    let mut found = owned(connection, clusters, catalog::owners).await?;
-    found.retain(|_, row| row.active);
-    Ok(found)
-}
-
-/// The owners of these, all of which are there and have not left.
-pub(crate) async fn active(
-    connection: &mut dyn Connection,
-    clusters: impl Iterator<Item = ClusterId>,
-) -> Result<HashMap<i64, OwnerRow>, StoreError> {
-    let asked = Vec::from_iter(clusters);
-    let active = those_active(connection, asked.iter().copied()).await?;
-    let gone = asked
-        .iter()
-        .filter(|cluster| !active.contains_key(&cluster.0));
-    match gone.min_by_key(|cluster| cluster.0) {
-        Some(gone) => Err(left(*gone)),
-        None => Ok(active),
+    for &cluster in clusters {
+        session.catalog.clusters.insert(cluster);
+        session.shown.cluster(cluster);
     }
-}
-
-/// Its streams stay open and keep their positions; nobody writes to them.
-pub(crate) async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError> {
-    let leave = catalog::leave_cluster(cluster, session.now);
-    if session.connection.execute(leave).await? == 0 {
-        return Err(collided("a cluster left while it was to leave"));
-    }
-    session
-        .connection
-        .execute(stream::fence_all(cluster))
-        .await?;
-    session.catalog.clusters.insert(cluster);
-    session.shown.cluster(cluster);
     Ok(())
 }
 
-/// Shows again what was hidden. Readers have forgotten its streams and its health.
-pub(crate) async fn show(
+/// Shows again what was hidden, as it was.
+pub(crate) async fn come_back(
     session: &mut Session<'_>,
-    cluster: i64,
-    successor: i64,
+    clusters: &[i64],
 ) -> Result<(), StoreError> {
-    let shown = catalog::return_cluster(session.dialect, cluster, successor);
-    if session.connection.execute(shown).await? == 0 {
-        return Err(collided(
-            "a cluster was left to the purge while it came back",
-        ));
+    let dialect = session.dialect;
+    for part in clusters.chunks(dialect.most_values()) {
+        let come_back = catalog::come_back(dialect, part);
+        if session.connection.execute(come_back).await? < part.len() as u64 {
+            return Err(too_late());
+        }
     }
-    let streams = stream::of_cluster(cluster);
-    let streams = rows(session.connection, streams, stream::decode).await?;
-    let keys = streams.iter().map(|row| (row.cluster, row.resource));
-    session.catalog.streams.extend(keys);
-    session.catalog.clusters.insert(cluster);
-    session.catalog.health.insert(cluster);
-    session.shown.cluster(cluster);
+    note_shown(session, clusters).await
+}
+
+/// Shows a cluster that was hidden in the place of another one.
+async fn show(session: &mut Session<'_>, cluster: i64, successor: i64) -> Result<(), StoreError> {
+    let shown = catalog::return_cluster(session.dialect, cluster, successor);
+    match session.connection.execute(shown).await? {
+        0 => Err(too_late()),
+        _ => note_shown(session, &[cluster]).await,
+    }
+}
+
+fn too_late() -> StoreError {
+    collided("a cluster was left to the purge while it came back")
+}
+
+/// Readers have forgotten the streams and the health of clusters that were hidden.
+async fn note_shown(session: &mut Session<'_>, clusters: &[i64]) -> Result<(), StoreError> {
+    let dialect = session.dialect;
+    for part in clusters.chunks(dialect.most_values()) {
+        let keys = stream::keys_of(dialect, part);
+        let keys = rows(session.connection, keys, stream::decode_key).await?;
+        session.catalog.streams.extend(keys);
+    }
+    for &cluster in clusters {
+        session.catalog.clusters.insert(cluster);
+        session.catalog.health.insert(cluster);
+        session.shown.cluster(cluster);
+    }
     Ok(())
 }
 

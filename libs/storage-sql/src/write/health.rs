@@ -7,7 +7,6 @@ use armadex_storage::{ClusterId, Health, StoreError};
 
 use crate::backend::{Connection, rows};
 use crate::sql::catalog::{self, HealthRow};
-use crate::write::clusters::check_owners;
 use crate::write::session::Session;
 
 /// What somebody says of a cluster.
@@ -20,49 +19,34 @@ pub(crate) struct Said<'a> {
     pub(crate) version: Option<&'a str>,
 }
 
-/// What is not recorded already.
-#[derive(Debug, Default)]
-pub(crate) struct News<'a> {
-    /// Whose clusters that is of, as they who said it think.
-    pub(crate) owners: Vec<(ClusterId, &'a str)>,
-    /// What was said last of each cluster, in the order of the clusters.
-    rows: Vec<HealthRow>,
-}
-
-/// What is new of what is said, by the owners of the clusters alone.
-pub(crate) async fn look<'a>(
+/// What was said last of each cluster, in the order of the clusters, as far as it is not recorded already. It holds nothing.
+pub(crate) async fn news(
     connection: &mut dyn Connection,
-    said: &[Said<'a>],
-) -> Result<News<'a>, StoreError> {
-    let mut owners = Vec::from_iter(said.iter().map(|said| (said.cluster, said.owner)));
-    check_owners(connection, &owners).await?;
-    let mut rows = last_of_each(said);
-    let clusters = Vec::from_iter(rows.keys().copied());
+    said: &[Said<'_>],
+) -> Result<Vec<HealthRow>, StoreError> {
+    let mut last = last_of_each(said);
+    let clusters = Vec::from_iter(last.keys().copied());
     for known in recorded(connection, &clusters).await? {
-        if rows
-            .get(&known.cluster)
-            .is_some_and(|row| says_no_more(row, &known))
-        {
-            rows.remove(&known.cluster);
+        let row = last.get(&known.cluster);
+        if row.is_some_and(|row| says_no_more(row, &known)) {
+            last.remove(&known.cluster);
         }
     }
-    owners.retain(|(cluster, _)| rows.contains_key(&cluster.0));
-    Ok(News {
-        owners,
-        rows: rows.into_values().collect(),
-    })
+    Ok(last.into_values().collect())
 }
 
 /// Records what is new. The caller holds the owners, so that the clusters are there: what is said of one that is gone would be left behind.
-pub(crate) async fn record(session: &mut Session<'_>, news: &News<'_>) -> Result<(), StoreError> {
-    let pieces = session
-        .dialect
-        .pieces_of(&news.rows, |row| row.health.reason.len());
+pub(crate) async fn record(
+    session: &mut Session<'_>,
+    news: &[HealthRow],
+) -> Result<(), StoreError> {
+    let bytes = |row: &HealthRow| row.health.reason.len();
+    let pieces = session.dialect.pieces_of(news, bytes);
     for piece in pieces {
         let statement = catalog::record_health(session.dialect, piece);
         session.connection.execute(statement).await?;
     }
-    let clusters = news.rows.iter().map(|row| row.cluster);
+    let clusters = news.iter().map(|row| row.cluster);
     session.catalog.health.extend(clusters);
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Clusters that join: each is found, or made, or shown again. All that join in one transaction are looked at together, and those that are new are made together.
-//! One that comes back, and one that leaves because another of its name joins, takes some statements more: that is seldom.
+//! Clusters that join: each is found, or made, or shown again. All that join in one transaction are looked at together, and those that are new are made together, as those are
+//! shown that come back, and hidden that leave because another of their name joins: a control plane that is made anew brings all of them at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use armadex_storage::{ClusterId, StoreError};
 use crate::backend::error::collided;
 use crate::sql::catalog::{self, NewCluster, OwnedRow};
 use crate::sql::head::Numbered;
-use crate::write::clusters::{hide, of_names, see, show};
+use crate::write::clusters::{come_back, hide, of_names, see};
 use crate::write::numbers::take;
 use crate::write::session::Session;
 
@@ -61,12 +61,10 @@ async fn join_alone<'a>(
     let count = i64::try_from(count).expect("a transaction fits memory");
     let ids = take(session.connection, Numbered::Cluster, count).await?;
     let mut changes = look(session, joining).await?;
-    for former in std::mem::take(&mut changes.leave) {
-        hide(session, former).await?;
-    }
-    for cluster in std::mem::take(&mut changes.come_back) {
-        show(session, cluster, cluster).await?;
-    }
+    let leaving = Vec::from_iter(std::mem::take(&mut changes.leave));
+    hide(session, &leaving).await?;
+    let returning = Vec::from_iter(std::mem::take(&mut changes.come_back));
+    come_back(session, &returning).await?;
     let new = Vec::from_iter(ids.zip(changes.without(joining)));
     make(session, &new).await?;
     let made = new.iter().map(|(id, one)| (one.name, ClusterId(*id)));

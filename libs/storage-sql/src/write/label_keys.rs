@@ -16,7 +16,7 @@ use armadex_storage::StoreError;
 
 use crate::backend::{Connection, rows};
 use crate::form::term::Label;
-use crate::sql::{post, unposted};
+use crate::sql::{post, stream, unposted};
 use begun::Begun;
 use sample::Sample;
 
@@ -81,6 +81,10 @@ impl LabelKeys {
         connection: &mut dyn Connection,
         due: &BTreeSet<TypeKey>,
     ) -> Result<Vec<TypeKey>, StoreError> {
+        let types = BTreeSet::from_iter(due.iter().map(|(resource, _)| *resource));
+        for resource in types {
+            self.forget_others(connection, resource).await?;
+        }
         let mut stored = Vec::with_capacity(due.len());
         for &key in due {
             let carriers = match self.samples.get(&key) {
@@ -94,6 +98,24 @@ impl LabelKeys {
             stored.push((key, carriers));
         }
         Ok(self.take(&stored))
+    }
+
+    /// Forgets streams of a type that somebody else writes by now, or wrote meanwhile: what is stored of them is more than what was met. What was met of them stays met.
+    async fn forget_others(
+        &mut self,
+        connection: &mut dyn Connection,
+        resource: i32,
+    ) -> Result<(), StoreError> {
+        let keys = Vec::from_iter(self.begun.of_type(resource));
+        let dialect = connection.dialect();
+        let mut epochs = HashMap::with_capacity(keys.len());
+        for part in keys.chunks(dialect.most_values()) {
+            let several = stream::several(dialect, part);
+            let found = rows(connection, several, stream::decode).await?;
+            epochs.extend(found.into_iter().map(|row| (row.cluster, row.epoch)));
+        }
+        self.begun.keep(resource, &epochs);
+        Ok(())
     }
 
     /// Decides for keys of which as many objects are stored.
@@ -152,10 +174,15 @@ impl LabelKeys {
     }
 
     /// A stream has no object yet: from now on its labels are counted.
-    pub(crate) fn begins(&mut self, resource: i32, cluster: i64) {
+    pub(crate) fn begins(&mut self, resource: i32, cluster: i64, epoch: i64) {
         if self.enough > 0 {
-            self.begun.begins(resource, cluster);
+            self.begun.begins(resource, cluster, epoch);
         }
+    }
+
+    /// This process opens a stream, which had this epoch before.
+    pub(crate) fn reopens(&mut self, resource: i32, cluster: i64, former: i64, epoch: i64) {
+        self.begun.goes_on(resource, cluster, former, epoch);
     }
 
     /// Notes the labels of an object that was added.

@@ -15,6 +15,7 @@ use crate::write::left_off::LeftOff;
 use crate::write::numbers::ObjectIds;
 use crate::write::past::PastKnown;
 use crate::write::shown::Shown;
+use crate::write::unanswered::Unanswered;
 
 /// What a transaction needs besides its work.
 pub(crate) struct Session<'a> {
@@ -32,6 +33,8 @@ pub(crate) struct Session<'a> {
     pub(crate) lease: &'a mut Lease,
     /// Where this process left its streams.
     pub(crate) left_off: &'a mut LeftOff,
+    /// What this process asked for and was not answered.
+    pub(crate) unanswered: &'a Unanswered,
     /// By this process's own clock.
     pub(crate) instant: Instant,
     /// Seconds since 1970.

@@ -118,6 +118,14 @@ impl Work {
         }
     }
 
+    /// The cluster of which it closes a stream.
+    pub(crate) fn closed(&self) -> Option<i64> {
+        match self {
+            Self::Close(cluster, ..) => Some(cluster.0),
+            _ => None,
+        }
+    }
+
     pub(crate) fn opening(&self) -> Option<&Opening> {
         match self {
             Self::Open(opening) => Some(opening),
@@ -130,7 +138,7 @@ impl Work {
 #[derive(Debug)]
 pub(crate) enum Done {
     Written(Written),
-    /// The batch is not of its stream's writer, and nothing of it is written.
+    /// Who asked is not the writer of the stream, or does not look after the cluster, and nothing of it is done.
     Refused(StoreError),
     /// The batch is more than one transaction may take, and is given back.
     TooMuch(Prepared),

@@ -26,7 +26,7 @@ use crate::write::admit::{Admitted, admit};
 use crate::write::catalog_change::CatalogChange;
 use crate::write::clusters::Opened;
 use crate::write::diff::Effect;
-use crate::write::health::Said;
+use crate::write::heard::Heard;
 use crate::write::joining::Joining;
 use crate::write::label_keys::{LabelKeys, TypeKey};
 use crate::write::lease::Lease;
@@ -40,8 +40,9 @@ use crate::write::session::Session;
 use crate::write::shown::Shown;
 use crate::write::stage::{Staged, stage};
 use crate::write::types::Opening;
+use crate::write::unanswered::Unanswered;
 use crate::write::work::{Done, Order, Work};
-use crate::write::{cluster_labels, clusters, dictionaries, health, joining, mend, purge};
+use crate::write::{clusters, dictionaries, joining, mend, purge};
 use group::Group;
 
 /// How often work that met another transaction is done. Who has met several is better off to wait: its caller backs off.
@@ -58,6 +59,7 @@ pub(crate) struct Writer {
     pub(crate) object_ids: ObjectIds,
     pub(crate) labels: LabelKeys,
     pub(crate) left_off: LeftOff,
+    pub(crate) unanswered: Unanswered,
     /// How far this process committed.
     pub(crate) committed: Committed,
     /// What those know who read.
@@ -243,6 +245,7 @@ impl Writer {
             past: &mut self.past,
             lease: &mut self.lease,
             left_off: &mut self.left_off,
+            unanswered: &self.unanswered,
             instant: Instant::now(),
             now: now(),
             committed: self.committed.clone(),
@@ -268,7 +271,11 @@ impl Writer {
             done => finish(transaction, done).await,
         };
         match done {
-            Ok(_) => self.note_committed(committed),
+            Ok(_) => {
+                let opened = opened(work).chain(work.iter().filter_map(Work::closed));
+                self.unanswered.settle(said(work), opened);
+                self.note_committed(committed);
+            }
             Err(_) => self.forget(work, is_rolled_back),
         }
         done
@@ -279,7 +286,10 @@ impl Writer {
         self.object_ids.forget();
         match is_rolled_back {
             true => self.left_off.undo(),
-            false => self.left_off.forget(),
+            false => {
+                self.unanswered.note(said(work), opened(work));
+                self.left_off.forget();
+            }
         }
         // Others have not held it.
         if work.iter().any(|work| matches!(work, Work::Purge(..))) {
@@ -393,28 +403,25 @@ impl Writer {
 async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, StoreError> {
     let batches: Vec<&Prepared> = work.iter().filter_map(Work::batch).collect();
     let openings: Vec<&Opening> = work.iter().filter_map(Work::opening).collect();
-    let said: Vec<Said<'_>> = work.iter().filter_map(Work::said).collect();
-    let news = health::look(session.connection, &said).await?;
-    let labelled = Vec::from_iter(work.iter().filter_map(Work::labelled));
-    let closing = Vec::from_iter(work.iter().filter_map(Work::closing));
-    let labelling = labelled.iter().map(|said| (said.cluster, said.owner));
-    let telling = Vec::from_iter(news.owners.iter().copied().chain(labelling));
-    clusters::hold_owners(session.connection, &telling, &closing).await?;
-    let labels = cluster_labels::news(session.connection, &labelled).await?;
+    let heard = Heard::of(session.connection, work, session.unanswered).await?;
     let Admitted {
         batches,
         streams,
         refusals,
     } = admit(session, &batches).await?;
     let staged = stage(session, &batches, &streams).await?;
-    if work.iter().any(|one| matches!(one, Work::Adopt(..))) {
+    let holds_up = |one: &Work| {
+        let may_open = |cluster| session.unanswered.may_open(cluster);
+        matches!(one, Work::Adopt(..)) || one.closed().is_some_and(may_open)
+    };
+    if work.iter().any(holds_up) {
         clusters::hold_up_openings(session).await?;
     }
     let opened = clusters::open(session, &openings).await?;
-    health::record(session, &news).await?;
-    cluster_labels::record(session, &labels).await?;
+    heard.record(session).await?;
     let written = came_of(&staged, refusals);
-    let done = do_others(session, work, written, opened.into_iter()).await?;
+    let opened = opened.into_iter();
+    let done = do_others(session, work, &heard, written, opened).await?;
     publish(session, &staged).await?;
     let catalog = std::mem::take(&mut session.catalog);
     if let Some(head) = catalog.stamp(session.connection, session.dialect).await? {
@@ -440,8 +447,9 @@ fn came_of(staged: &[Staged<'_>], refusals: Vec<Option<StoreError>>) -> impl Ite
 async fn do_others(
     session: &mut Session<'_>,
     work: &[Work],
+    heard: &Heard,
     mut written: impl Iterator<Item = Done>,
-    mut opened: impl Iterator<Item = Opened>,
+    mut opened: impl Iterator<Item = Result<Opened, StoreError>>,
 ) -> Result<Vec<Done>, StoreError> {
     let joining = work.iter().filter_map(Work::joining);
     joining::see_owners(session, joining).await?;
@@ -450,9 +458,16 @@ async fn do_others(
     let mut joined = joining::join(session, &joining).await?.into_iter();
     let mut done = Vec::with_capacity(work.len());
     for (one, has_joined) in work.iter().zip(&together) {
+        if let Some(refused) = heard.refuses(one) {
+            done.push(Done::Refused(refused));
+            continue;
+        }
         done.push(match one {
             Work::Write(_) => written.next().expect("one for each batch"),
-            Work::Open(_) => Done::Opened(opened.next().expect("one for each opening")),
+            Work::Open(_) => opened
+                .next()
+                .expect("one for each opening")
+                .map_or_else(Done::Refused, Done::Opened),
             Work::Health(..) | Work::Label(..) => Done::Nothing,
             Work::Join(..) if has_joined.is_some() => {
                 Done::Joined(joined.next().expect("one for each that joins with others"))
@@ -476,7 +491,7 @@ fn joining_together(work: &[Work]) -> Vec<Option<Joining<'_>>> {
 /// Shows the labels of what is new to those who count them.
 fn note_labels(labels: &mut LabelKeys, staged: &Staged<'_>, batch: &Prepared, before: &StreamRow) {
     if before.objects == 0 {
-        labels.begins(batch.resource, batch.cluster);
+        labels.begins(batch.resource, batch.cluster, batch.epoch);
     }
     for effect in &staged.effects {
         if let Effect::Add { new, .. } = effect {
@@ -529,6 +544,17 @@ async fn finish<T>(
             Err(err)
         }
     }
+}
+
+/// The clusters of whose health something is said.
+fn said(work: &[Work]) -> impl Iterator<Item = i64> {
+    work.iter().filter_map(|one| Some(one.said()?.cluster.0))
+}
+
+/// Those of which streams are opened.
+fn opened(work: &[Work]) -> impl Iterator<Item = i64> {
+    let openings = work.iter().filter_map(Work::opening);
+    openings.map(|opening| opening.cluster.0)
 }
 
 /// Seconds since 1970.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use armadex_model::{ClusterLabels, ObjectKey, Query};
 use armadex_storage::conformance::fixture::{all_pods, name};
-use armadex_storage::conformance::{Fixture, Writer, object, resource};
-use armadex_storage::{Change, ClusterId, Search as _, Sink as _, Written};
+use armadex_storage::conformance::{Fixture, RULES, Writer, object, resource};
+use armadex_storage::{Change, ClusterId, Health, Search as _, Sink as _, StoreError, Written};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
@@ -16,7 +16,7 @@ use super::place::{
 };
 use super::proxy::{Cut, Proxy};
 use crate::backend::{Lane, rows};
-use crate::sql::{head, object};
+use crate::sql::{head, object, stream};
 use crate::store::SqlStore;
 
 const CONFIG_MAP: &str = "m/team-a/settings";
@@ -149,37 +149,117 @@ fn labels(env: &str) -> ClusterLabels {
     ClusterLabels::of([("env", env)]).0
 }
 
-/// Says what the labels of a cluster are, as a synchro does.
-async fn says(store: &SqlStore, cluster: ClusterId, env: &str) {
+fn health(reason: &str) -> Health {
+    Health {
+        healthy: false,
+        reason: reason.to_owned(),
+    }
+}
+
+/// What a synchro says of a cluster, one way or another.
+async fn says(
+    store: &SqlStore,
+    cluster: ClusterId,
+    what: What,
+    is: &str,
+) -> Result<(), StoreError> {
+    match what {
+        What::Labels => store.set_labels(cluster, "", &labels(is)).await,
+        What::Health => store.set_health(cluster, "", &health(is), None).await,
+    }
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Labels,
+    Health,
+}
+
+/// Asks until that succeeds.
+async fn insists(asks: impl AsyncFn() -> Result<(), StoreError>) -> Result<(), StoreError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match store.set_labels(cluster, "", &labels(env)).await {
+        match asks().await {
             Err(err) if err.is_transient() && Instant::now() < deadline => sleep(PAUSE).await,
-            done => return done.expect("labelled"),
+            done => return done,
         }
     }
 }
 
-/// Whoever changed them puts them back before the first change has reached the server.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn labels_that_land_after_they_were_given_up_and_put_back_do_not_stay() {
+/// Whoever changed it puts it back before the first change has reached the server.
+async fn lands_late_and_does_not_stay(what: What) {
     for place in Home::on_each_server() {
         let proxy = Proxy::to(place.database.server()).await;
         let (store, other) = (open(&place.url_by(proxy.port())).await, place.store().await);
         let cluster = fixture_of(&store).pods_of("m").await.cluster;
-        says(&store, cluster, "prod").await;
+        let says_before = async || says(&store, cluster, what, "before").await;
+        says_before().await.expect("said");
         proxy.cut_next(Cut::HeldCommit);
-        let refused = store.set_labels(cluster, "", &labels("test")).await;
+        let refused = says(&store, cluster, what, "meanwhile").await;
         assert!(refused.is_err_and(|err| err.is_transient()));
-        assert!(proxy.has_cut());
-        let mut again = pin!(says(&store, cluster, "prod"));
-        tokio::select! {
-            () = wait_until_somebody_waits(&place, &other) => {}
-            () = &mut again => panic!("what is under way was not waited for"),
-        }
-        proxy.let_go();
-        again.await;
+        comes_behind(&place, &proxy, &other, says_before).await;
         let catalog = other.catalog().await.expect("a catalogue");
-        assert_eq!(catalog.clusters[&name("m")].labels, labels("prod"));
+        let found = &catalog.clusters[&name("m")];
+        match what {
+            What::Labels => assert_eq!(found.labels, labels("before")),
+            What::Health => assert_eq!(found.health, Some(health("before"))),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn labels_that_land_after_they_were_given_up_and_put_back_do_not_stay() {
+    lands_late_and_does_not_stay(What::Labels).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn health_that_lands_after_it_was_given_up_and_is_as_before_does_not_stay() {
+    lands_late_and_does_not_stay(What::Health).await;
+}
+
+/// Asks what comes behind something that is held on its way, which has to be waited for, and lets that go.
+async fn comes_behind(
+    place: &Home,
+    proxy: &Proxy,
+    other: &SqlStore,
+    asks: impl AsyncFn() -> Result<(), StoreError>,
+) {
+    assert!(proxy.has_cut());
+    let mut asked = pin!(insists(asks));
+    tokio::select! {
+        () = wait_until_somebody_waits(place, other) => {}
+        done = &mut asked => panic!("what is under way was not waited for: {done:?}"),
+    }
+    proxy.let_go();
+    asked.await.expect("done");
+}
+
+/// It is gone before anybody has heard that it was there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_leaves_and_a_type_that_closes_are_not_there_though_they_came_late() {
+    for place in Home::on_each_server() {
+        let proxy = Proxy::to(place.database.server()).await;
+        let (store, other) = (open(&place.url_by(proxy.port())).await, place.store().await);
+        let cluster = fixture_of(&store).pods_of("m").await.cluster;
+        let known = store.open(cluster, "", &config_map(), RULES).await;
+        let resource = known.expect("opened").resource;
+        store.close(cluster, "", resource).await.expect("closed");
+        proxy.cut_next(Cut::HeldCommit);
+        let opened = store.open(cluster, "", &config_map(), RULES).await;
+        assert!(opened.is_err_and(|err| err.is_transient()));
+        let closes = async || store.close(cluster, "", resource).await;
+        comes_behind(&place, &proxy, &other, closes).await;
+        let mut reader = other.database.read(Lane::Short).await.expect("a reader");
+        let stream = stream::several(reader.dialect(), &[(cluster.0, resource.0)]);
+        let found = rows(&mut *reader, stream, stream::decode).await;
+        reader.rollback().await.expect("ended");
+        assert!(!found.expect("a stream")[0].is_open);
+        proxy.cut_next(Cut::HeldCommit);
+        let joined = store.join(&name("late"), "uid", "").await;
+        assert!(joined.is_err_and(|err| err.is_transient()));
+        let leaves = async || store.leave(&name("late"), "uid").await;
+        comes_behind(&place, &proxy, &other, leaves).await;
+        let catalog = other.catalog().await.expect("a catalogue");
+        assert!(!catalog.clusters.contains_key(&name("late")));
     }
 }

@@ -30,7 +30,7 @@ fn note(
             key: KEY,
             value: value(named(object)),
         };
-        keys.begins(PODS, cluster(object));
+        keys.begins(PODS, cluster(object), 1);
         keys.note(PODS, cluster(object), &[label]);
     }
 }
@@ -153,8 +153,8 @@ fn what_is_stored_has_to_have_been_met() {
 #[test]
 fn what_a_stream_has_that_others_began_is_not_counted() {
     let mut keys = keys();
-    keys.begins(PODS, 1);
-    keys.begins(4, 2);
+    keys.begins(PODS, 1, 1);
+    keys.begins(4, 2, 1);
     for object in 0..10 {
         let label = Label {
             key: KEY,
@@ -202,7 +202,7 @@ fn what_was_not_stored_is_due_again() {
 #[test]
 fn many_keys_take_no_more_memory_and_the_common_ones_stay() {
     let mut keys = keys();
-    keys.begins(PODS, 1);
+    keys.begins(PODS, 1, 1);
     let label = |key| [Label { key, value: 1 }];
     for _ in 0..3 {
         keys.note(PODS, 1, &label(KEY));
@@ -225,7 +225,7 @@ fn nothing_is_learnt_where_that_is_switched_off() {
 fn few_keys_of_a_type_go_unposted_even_if_they_are_learnt_at_once() {
     let mut keys = LabelKeys::new(2);
     for cluster in 1..=4 {
-        keys.begins(PODS, cluster);
+        keys.begins(PODS, cluster, 1);
     }
     let labels = |value| Vec::from_iter((0..200).map(|key| Label { key, value }));
     keys.note(PODS, 1, &labels(1));

@@ -53,7 +53,7 @@ impl Group {
         self.edits += edits(work);
         self.changes += changes(work);
         self.streams.extend(stream_of(work));
-        self.closed.extend(closed(work));
+        self.closed.extend(work.closed());
         self.named.extend(work.name().cloned());
         self.orders.push(order);
     }
@@ -88,13 +88,6 @@ impl Group {
 
 fn stream_of(work: &Work) -> Option<(i64, i32)> {
     work.batch().map(Prepared::stream)
-}
-
-fn closed(work: &Work) -> Option<i64> {
-    match work {
-        Work::Close(cluster, ..) => Some(cluster.0),
-        _ => None,
-    }
 }
 
 fn changes(work: &Work) -> usize {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 
-use armadex_model::{ObjectKey, ResourceType};
+use armadex_model::{ClusterLabels, ObjectKey, ResourceType};
 use armadex_storage::conformance::{RULES, object, resource};
 use armadex_storage::{Batch, Change, ClusterId, Health, MemberPosition, Phase, Purged, Stream};
 use async_trait::async_trait;
@@ -23,7 +23,7 @@ use super::division::{ALIKE, fails_alike, samples};
 use super::*;
 use crate::backend::error::broken;
 use crate::backend::several::place::Place;
-use crate::backend::{Connection, Database, Lane, Row, RowSink, rows};
+use crate::backend::{Connection, Database, Lane, Row, RowSink, row, rows};
 use crate::form::codec::{Dictionary, Family};
 use crate::form::dictionaries::Mark;
 use crate::form::term::TermHasher;
@@ -205,6 +205,7 @@ impl Fleet {
             past: &mut self.past,
             lease: &mut self.lease,
             left_off: &mut self.left_off,
+            unanswered: &Unanswered::default(),
             instant: Instant::now(),
             now: 1,
             committed: self.committed.clone(),
@@ -543,6 +544,7 @@ fn writer_on(database: &Arc<impl Database + 'static>, committed: Committed) -> W
         past: PastKnown::new(0, None),
         lease: Lease::new(Duration::ZERO),
         left_off: LeftOff::default(),
+        unanswered: Unanswered::default(),
         rest: Options::default().rest,
         labels: LabelKeys::new(4096),
         object_ids: ObjectIds::default(),

@@ -158,3 +158,35 @@ async fn a_key_is_learnt_though_others_fill_the_store_as_well_and_one_began_befo
         assert_eq!(one.labels.unposted(resource).len(), 1);
     }
 }
+
+/// It has met the first objects of a cluster that somebody else looks after now, who stores many more.
+#[tokio::test]
+async fn a_key_is_learnt_though_somebody_else_fills_a_stream_that_was_begun_here() {
+    for place in Place::of_each_kind() {
+        let mut fleet = Fleet::in_place(place, 3).await;
+        fleet.open().await;
+        let streams = fleet.clusters.iter().copied();
+        let mut streams = Vec::from_iter(streams.zip(fleet.streams.iter().cloned()));
+        let database = Contended::new(Arc::clone(&fleet.database), 0);
+        let [mut one, mut other] = [0; 2].map(|_| {
+            let mut writer = writer_on(&database, fleet.committed.clone());
+            writer.labels = LabelKeys::new(16);
+            writer
+        });
+        write_own_value(&mut one, 0, &streams).await;
+        run(
+            &database,
+            "UPDATE stream SET epoch = epoch + 1000 WHERE cluster = 3",
+        )
+        .await;
+        streams[2].1.epoch += 1000;
+        for round in 1..40 {
+            write_own_value(&mut other, round, &streams[2..]).await;
+        }
+        let resource = streams[0].1.resource.0;
+        for round in 1..40 {
+            write_own_value(&mut one, round, &streams[..2]).await;
+        }
+        assert_eq!(one.labels.unposted(resource).len(), 1);
+    }
+}

@@ -57,6 +57,65 @@ async fn many_that_are_refused_take_as_many_statements_as_one() {
     assert_eq!(statements[0], statements[1]);
 }
 
+/// Everything that is told of each of these clusters, and asked of it, by who looked after all of them.
+fn asked_of(fleet: &Fleet) -> Vec<Work> {
+    let (labels, _) = ClusterLabels::of([("env", "prod")]);
+    let each = fleet.clusters.iter().zip(&fleet.streams);
+    let each = each.flat_map(|(&cluster, stream)| {
+        let label = Work::Label(cluster, String::new(), labels.clone());
+        let close = Work::Close(cluster, Some(String::new()), stream.resource);
+        let told = unhealthy(&[cluster]).into_iter();
+        told.chain([label, opening(cluster), close])
+    });
+    each.collect()
+}
+
+/// A process that lost its clusters may still have much to say of them.
+#[tokio::test]
+async fn who_looks_after_a_cluster_no_more_is_refused_and_costs_the_others_nothing() {
+    let mut fleet = Fleet::of(32).await;
+    fleet.open().await;
+    let left = "c-004".parse().expect("a name");
+    let leave = Work::Leave(left, "uid".into());
+    fleet.carry_out(vec![leave]).await;
+    let work = asked_of(&fleet);
+    let database = Contended::new(fleet.database, 0);
+    let mut writer = writer_on(&database, fleet.committed);
+    let claim = "UPDATE cluster SET owner = 'another' WHERE id IN (7, 31)";
+    run(&database, claim).await;
+    let results = writer.results(&work).await;
+    for (index, result) in results.iter().enumerate() {
+        let (cluster, what) = (
+            index / 4 + 1,
+            ["health", "labels", "open", "close"][index % 4],
+        );
+        let said = match result {
+            Err(StoreError::TakenOver { .. }) => "another's",
+            Err(StoreError::Left { .. }) => "left",
+            Ok(_) => "done",
+            Err(err) => panic!("{err}"),
+        };
+        let expected = match (cluster, what) {
+            (7 | 31, _) => "another's",
+            (5, "health" | "labels" | "open") => "left",
+            _ => "done",
+        };
+        assert_eq!(said, expected, "{what} of {cluster}");
+    }
+    assert_eq!(database.begun.load(SeqCst), 1);
+    for (text, expected) in [
+        ("SELECT COUNT(*) FROM health", 29),
+        ("SELECT COUNT(*) FROM cluster WHERE labels = 'env=prod'", 29),
+        ("SELECT COUNT(*) FROM stream WHERE is_open = 1", 2),
+    ] {
+        let mut reader = database.read(Lane::Short).await.expect("a reader");
+        let counted = Statement::fixed("test.count", text, []);
+        let counted = row(&mut *reader, counted, |row| row.int(0)).await;
+        reader.rollback().await.expect("ended");
+        assert_eq!(counted.expect("an answer"), Some(expected), "{text}");
+    }
+}
+
 /// A stream whose rows are damaged comes again and again, with whoever writes at the time.
 #[tokio::test]
 async fn one_that_is_refused_takes_as_many_transactions_as_a_group_has_halves() {

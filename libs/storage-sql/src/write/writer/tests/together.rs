@@ -177,9 +177,9 @@ async fn done_meanwhile(
 /// Nothing would delete that any more. A stream of a cluster that is not there is nobody's, so whoever closes it is not refused.
 #[tokio::test]
 async fn nothing_is_recorded_of_a_cluster_that_goes_before_whoever_looks_after_it_is_held() {
-    let ways: [fn(ClusterId) -> Statement; 2] = [
-        |cluster| catalog::delete_cluster(cluster.0),
-        |cluster| catalog::leave_cluster(cluster.0, 1),
+    let ways: [fn(Dialect, ClusterId) -> Statement; 2] = [
+        |_, cluster| catalog::delete_cluster(cluster.0),
+        |dialect, cluster| catalog::leave_clusters(dialect, &[cluster.0], 1),
     ];
     for goes in ways {
         for place in Place::of_each_kind() {
@@ -192,11 +192,14 @@ async fn nothing_is_recorded_of_a_cluster_that_goes_before_whoever_looks_after_i
                 panic!("two")
             };
             let order = said(told, "a reason", None);
+            let dialect = fleet.database.dialect();
+            let goes = |cluster| goes(dialect, cluster);
             let (refused, recorded) = done_meanwhile(&mut fleet, engine, order, goes(told)).await;
-            assert!(
-                matches!(refused, Err(StoreError::Left { .. })),
-                "{refused:?}"
+            let is_refused = matches!(
+                refused.as_deref(),
+                Ok([Done::Refused(StoreError::Left { .. })])
             );
+            assert!(is_refused, "{refused:?}");
             assert_eq!(recorded, []);
             let order = Work::Close(closed, Some(String::new()), TypeId(1));
             let (done, _) = done_meanwhile(&mut fleet, engine, order, goes(closed)).await;
@@ -245,31 +248,34 @@ async fn clusters(database: &SharedDatabase, names: &[&str]) -> Vec<String> {
     words.collect()
 }
 
-/// Statements of clusters that join, join again, and are taken over.
-async fn statements_of_joining(place: Place, clusters: usize) -> [usize; 3] {
+/// Statements of clusters that join, join again, are taken over, are replaced by others of their names, and come back.
+async fn statements_of_joining(place: Place, clusters: usize) -> [usize; 5] {
     let mut fleet = Fleet::in_place(place, 0).await;
-    let (mut statements, mut ids) = ([0; 3], vec![]);
-    for (count, owner) in statements.iter_mut().zip(["x", "x", "y"]) {
-        let work = (0..clusters).map(|number| joins(&format!("c-{number}"), "uid", owner));
+    let (mut statements, mut ids) = ([0; 5], vec![]);
+    let rounds = [("1", "x"), ("1", "x"), ("1", "y"), ("2", "y"), ("1", "y")];
+    for (count, (incarnation, owner)) in statements.iter_mut().zip(rounds) {
+        let work = (0..clusters).map(|number| joins(&format!("c-{number}"), incarnation, owner));
         let (done, taken) = fleet.carry_out(work.collect()).await;
         *count = taken;
         ids.push(joined(done));
     }
     let several: BTreeSet<i64> = ids[0].iter().map(|cluster| cluster.0).collect();
     assert_eq!(several.len(), clusters);
+    let others = ids.remove(3);
+    assert!(others.iter().all(|other| !several.contains(&other.0)));
     assert!(ids.iter().all(|one| *one == ids[0]), "{ids:?}");
     statements
 }
 
 /// That the owner lives, what there is, two for the numbers, what there is once more, what is new, and three for the catalogue. Where all are there the first
-/// two, and the third is who looks after them from then on.
+/// two, and the third is who looks after them from then on. Six more hide what is replaced and say so; and two show what comes back.
 #[tokio::test]
 async fn many_clusters_join_in_as_many_statements_as_one_does() {
-    for place in Place::of_each_kind() {
-        assert_eq!(statements_of_joining(place, 1).await, [9, 2, 3]);
-    }
-    for place in Place::of_each_kind() {
-        assert_eq!(statements_of_joining(place, MANY).await, [9, 2, 3]);
+    for clusters in [1, MANY] {
+        for place in Place::of_each_kind() {
+            let statements = statements_of_joining(place, clusters).await;
+            assert_eq!(statements, [9, 2, 3, 15, 17], "{clusters}");
+        }
     }
 }
 
