@@ -30,7 +30,10 @@ impl ClusterLabels {
     /// Those that a store kept as [`ClusterLabels::as_str`]; what is none is left out.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        Self::of(pairs(text)).0
+        match is_well_formed(text) {
+            true => Self(text.into()),
+            false => Self::of(pairs(text)).0,
+        }
     }
 
     /// All of them as one text.
@@ -75,6 +78,20 @@ impl fmt::Display for ClusterLabels {
     }
 }
 
+/// Whether a text is as [`ClusterLabels::of`] makes it.
+fn is_well_formed(text: &str) -> bool {
+    let (mut count, mut before) = (0, "");
+    text.is_empty()
+        || text.split(',').all(|pair| {
+            count += 1;
+            pair.split_once('=').is_some_and(|(key, value)| {
+                let is_next = before < key && count <= MOST_LABELS;
+                before = key;
+                is_next && is_key(key) && is_value(value)
+            })
+        })
+}
+
 fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.split(',').filter_map(|pair| pair.split_once('='))
 }
@@ -94,6 +111,17 @@ mod tests {
         assert_eq!((labels.as_str(), left_out), (text, 0));
         assert_eq!(ClusterLabels::parse(text), labels);
         assert_eq!(ClusterLabels::parse(""), ClusterLabels::default());
+        for unkempt in [
+            "b=1,a=2",
+            "a=2,b=1,",
+            "a=2,a=3,b=1",
+            "a=2,b=1,c",
+            "a=2,b=1,c d=4",
+        ] {
+            let parsed = ClusterLabels::parse(unkempt);
+            let value = if unkempt.contains("a=3") { 3 } else { 2 };
+            assert_eq!(parsed.as_str(), format!("a={value},b=1"), "{unkempt}");
+        }
         assert!(ClusterLabels::of([]).0.is_empty());
     }
 

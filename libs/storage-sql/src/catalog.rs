@@ -12,10 +12,11 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use armadex_model::label::Requirement;
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{Catalog, SharedMap};
 
-use holders::{Holders, KnownHolders};
+use holders::{Asked, Holders, KnownHolders};
 use label_sets::LabelSets;
 use sets::{List, Sets};
 
@@ -86,14 +87,25 @@ impl Snapshot {
             .filter(move |(_, member)| member.shows(resource))
     }
 
-    /// All clusters of which a type is shown: the same value for as long as no cluster and no stream comes or goes.
-    pub(crate) fn all_holders(&self, resource: i32) -> Arc<Holders> {
-        self.known_holders.of(resource, || {
+    /// All clusters of which a type is shown and whose labels meet these requirements: the same value for as long as no cluster and no stream comes or goes, and
+    /// no label changes that they go by.
+    pub(crate) fn chosen_holders(&self, resource: i32, labels: &[Requirement]) -> Arc<Holders> {
+        let asked = Asked {
+            resource,
+            labels: labels.into(),
+        };
+        self.known_holders.of(asked, || {
             let holders = self.holders(resource);
-            holders
-                .map(|(name, member)| (name.clone(), member.id))
-                .collect()
+            let chosen = holders.filter(|(name, _)| self.is_labelled(name, labels));
+            let chosen = chosen.map(|(name, member)| (name.clone(), member.id));
+            chosen.collect()
         })
+    }
+
+    /// Whether the labels of a cluster that is shown meet all of these requirements.
+    pub(crate) fn is_labelled(&self, name: &ClusterName, requirements: &[Requirement]) -> bool {
+        let entry = self.catalog.clusters.get(name);
+        requirements.is_empty() || entry.is_some_and(|entry| entry.labels.meet(requirements))
     }
 
     /// A cluster by name, if it has a type.

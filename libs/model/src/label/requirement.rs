@@ -7,7 +7,7 @@ use std::fmt;
 ///
 /// `=`, `==` and `!=` are `In` and `NotIn` of one value. A negative operator also holds where the key is absent
 /// (Kubernetes API conventions).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Requirement {
     /// The label key, or the field path.
     pub key: String,
@@ -16,7 +16,7 @@ pub struct Requirement {
 }
 
 /// What a requirement asks of the value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// The value is one of these.
     In(BTreeSet<String>),

@@ -32,6 +32,7 @@ impl Snapshot {
             catalog: Catalog::clone(&self.catalog),
             moved: BTreeSet::new(),
             released: Vec::new(),
+            relabelled: false,
             shown_differs: false,
         };
         next.take_types(types);
@@ -67,6 +68,8 @@ struct Successor {
     /// Lists of types that some cluster has no more.
     released: Vec<List>,
     /// Whether the types that are shown, or what they are, may differ.
+    /// Whether a cluster has other labels than before.
+    relabelled: bool,
     shown_differs: bool,
 }
 
@@ -164,6 +167,7 @@ impl Successor {
         if known.is_none_or(|entry| entry.labels == labels) {
             return;
         }
+        self.relabelled = true;
         let label_sets = &mut self.snapshot.label_sets;
         if let Some(entry) = self.catalog.clusters.get_mut(name) {
             let entry = Arc::make_mut(entry);
@@ -280,9 +284,13 @@ impl Successor {
             mut catalog,
             moved,
             released,
+            relabelled,
             shown_differs,
         } = self;
         next.known_holders.forget(&moved);
+        if relabelled {
+            next.known_holders.forget_selections();
+        }
         next.sets.forget_unused(released);
         if shown_differs {
             let types = next.shown_types();

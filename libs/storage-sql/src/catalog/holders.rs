@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use armadex_model::ClusterName;
+use armadex_model::label::Requirement;
 
 /// The most clusters of all sets that are kept, at 40 bytes each: 26 MB, for 64 sets of ten thousand clusters. Most types are in all clusters, which is one
 /// set; a search over several types asks for those of each, page after page.
@@ -15,6 +16,9 @@ const FEWEST_SETS: usize = 16;
 
 /// And no more of however small a one: each that is new is compared with all.
 const MOST_SETS: usize = 256;
+
+/// The most selections of clusters by their labels that are remembered, whoever asks for how many.
+const MOST_SELECTIONS: usize = 64;
 
 /// Some clusters, by name and by number.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -59,10 +63,23 @@ impl FromIterator<(ClusterName, i64)> for Holders {
     }
 }
 
-/// The clusters of the types that were asked for, made when they are asked for first. Types that the same clusters have share them.
+/// What is asked for: the clusters of a type, those of them whose labels meet all of these requirements.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Asked {
+    pub(super) resource: i32,
+    pub(super) labels: Arc<[Requirement]>,
+}
+
+impl Asked {
+    fn goes_by_labels(&self) -> bool {
+        !self.labels.is_empty()
+    }
+}
+
+/// The clusters that were asked for, made when they are asked for first. Types that the same clusters have share them.
 #[derive(Debug, Default)]
 pub(super) struct KnownHolders {
-    known: RwLock<HashMap<i32, Arc<Kept>>>,
+    known: RwLock<HashMap<Asked, Arc<Kept>>>,
     /// How often any were asked for, of this state or another.
     clock: Arc<AtomicU64>,
 }
@@ -75,10 +92,10 @@ struct Kept {
 }
 
 impl KnownHolders {
-    pub(super) fn of(&self, resource: i32, make: impl FnOnce() -> Holders) -> Arc<Holders> {
+    pub(super) fn of(&self, asked: Asked, make: impl FnOnce() -> Holders) -> Arc<Holders> {
         let now = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kept) = known.get(&resource) {
+        if let Some(kept) = known.get(&asked) {
             kept.asked.store(now, Ordering::Relaxed);
             return Arc::clone(&kept.holders);
         }
@@ -105,14 +122,33 @@ impl KnownHolders {
         };
         kept.asked.store(now, Ordering::Relaxed);
         let holders = Arc::clone(&kept.holders);
-        known.insert(resource, kept);
+        if asked.goes_by_labels() {
+            make_room_for_selection(&mut known);
+        }
+        known.insert(asked, kept);
         holders
     }
 
     /// Forgets the clusters of types that others have now.
     pub(super) fn forget(&mut self, types: &BTreeSet<i32>) {
         let known = self.known.get_mut().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|resource, _| !types.contains(resource));
+        known.retain(|asked, _| !types.contains(&asked.resource));
+    }
+
+    /// Forgets what was chosen by labels, for some cluster has others now.
+    pub(super) fn forget_selections(&mut self) {
+        let known = self.known.get_mut().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|asked, _| !asked.goes_by_labels());
+    }
+}
+
+/// Lets any of them go where there are as many as may be: each is made in a moment.
+fn make_room_for_selection(known: &mut HashMap<Asked, Arc<Kept>>) {
+    let selections = || known.keys().filter(|asked| asked.goes_by_labels());
+    if selections().count() >= MOST_SELECTIONS
+        && let Some(any) = selections().next().cloned()
+    {
+        known.remove(&any);
     }
 }
 
@@ -151,6 +187,13 @@ mod tests {
         (0..100_000).map(named).collect()
     });
 
+    fn of_type(resource: i32) -> Asked {
+        Asked {
+            resource,
+            labels: Arc::default(),
+        }
+    }
+
     fn holders(ids: impl IntoIterator<Item = i64>) -> Holders {
         NAMES.iter().cloned().zip(ids).collect()
     }
@@ -175,12 +218,15 @@ mod tests {
     #[test]
     fn what_is_known_of_types_is_made_once_shared_and_bounded() {
         let known = KnownHolders::default();
-        let first = known.of(1, || holders([1, 2]));
+        let first = known.of(of_type(1), || holders([1, 2]));
         assert!(Arc::ptr_eq(
             &first,
-            &known.of(1, || unreachable!("it is known"))
+            &known.of(of_type(1), || unreachable!("it is known"))
         ));
-        assert!(Arc::ptr_eq(&first, &known.of(2, || holders([1, 2]))));
+        assert!(Arc::ptr_eq(
+            &first,
+            &known.of(of_type(2), || holders([1, 2]))
+        ));
         let clusters = |known: &KnownHolders| {
             let known = known.known.read().expect("whole");
             let mut sets = Vec::from_iter(known.values());
@@ -192,19 +238,19 @@ mod tests {
         // Of a fleet of ten thousand, then of one of a hundred thousand.
         let mut made = 0;
         for number in 3..100 {
-            known.of(number, || holders(i64::from(number)..10_000));
+            known.of(of_type(number), || holders(i64::from(number)..10_000));
             let (sets, clusters) = clusters(&known);
             assert!(clusters <= MOST_CLUSTERS, "{sets} of {clusters}");
             made = sets;
         }
         assert_eq!(made, 64);
         for number in 100..120 {
-            known.of(number, || holders(i64::from(number)..100_000));
+            known.of(of_type(number), || holders(i64::from(number)..100_000));
         }
         assert_eq!(clusters(&known).0, FEWEST_SETS);
         // Of small ones, of clusters that are few.
         for number in 200..600 {
-            known.of(number, || holders([i64::from(number)]));
+            known.of(of_type(number), || holders([i64::from(number)]));
         }
         assert!((64..=MOST_SETS).contains(&clusters(&known).0));
     }
@@ -215,7 +261,7 @@ mod tests {
         let known = KnownHolders::default();
         let mut made = 0;
         for number in (0..30).cycle().take(300) {
-            known.of(number, || {
+            known.of(of_type(number), || {
                 made += 1;
                 holders(i64::from(number)..10_000)
             });
@@ -229,11 +275,11 @@ mod tests {
         let known = KnownHolders::default();
         for other in 1..100 {
             // Room for sixteen.
-            known.of(other, || holders(i64::from(other)..40_000));
+            known.of(of_type(other), || holders(i64::from(other)..40_000));
             if other % 10 == 0 {
                 let pods = || holders([0, 7]);
                 let made = std::cell::Cell::new(false);
-                known.of(0, || {
+                known.of(of_type(0), || {
                     made.set(true);
                     pods()
                 });
@@ -245,13 +291,36 @@ mod tests {
     #[test]
     fn what_changes_is_forgotten_and_what_does_not_stays() {
         let mut known = KnownHolders::default();
-        let [pods, nodes] = [1, 2].map(|resource| known.of(resource, || holders([1, 2])));
+        let [pods, nodes] = [1, 2].map(|resource| known.of(of_type(resource), || holders([1, 2])));
         assert!(Arc::ptr_eq(&pods, &nodes));
         known.forget(&BTreeSet::from([1]));
         assert!(Arc::ptr_eq(
             &nodes,
-            &known.of(2, || unreachable!("it is known"))
+            &known.of(of_type(2), || unreachable!("it is known"))
         ));
-        assert_eq!(known.of(1, || holders([1])).len(), 1);
+        assert_eq!(known.of(of_type(1), || holders([1])).len(), 1);
+    }
+
+    #[test]
+    fn selections_are_few_and_gone_with_the_labels_that_they_go_by() {
+        let mut known = KnownHolders::default();
+        let every = known.of(of_type(1), || holders([1, 2]));
+        let selected = |number: usize| Asked {
+            resource: 1,
+            labels: Arc::new([Requirement::is_in("env", [number.to_string()])]),
+        };
+        for number in 0..1000 {
+            let found = known.of(selected(number), || holders([2]));
+            let again = known.of(selected(number), || unreachable!("it is known"));
+            assert!(Arc::ptr_eq(&found, &again));
+        }
+        assert_eq!(
+            known.known.read().expect("whole").len(),
+            1 + MOST_SELECTIONS
+        );
+        known.forget_selections();
+        assert_eq!(known.of(selected(999), || holders([1])).at(1), Some(0));
+        let still = known.of(of_type(1), || unreachable!("it is known"));
+        assert!(Arc::ptr_eq(&every, &still));
     }
 }

@@ -149,16 +149,16 @@ fn large_fleet() -> Snapshot {
 #[test]
 fn what_is_known_of_a_types_clusters_outlives_changes_of_other_types() {
     let before = large_fleet();
-    let [pods, nodes] = [1, 2].map(|id| before.all_holders(id));
+    let [pods, nodes] = [1, 2].map(|id| before.chosen_holders(id, &[]));
     let now = after(&before, |delta| {
         delta.streams = vec![(2, 3, true), (5, 2, false)];
     });
-    assert!(Arc::ptr_eq(&pods, &now.all_holders(1)));
+    assert!(Arc::ptr_eq(&pods, &now.chosen_holders(1, &[])));
     assert_eq!(
         (
             nodes.len(),
-            now.all_holders(2).len(),
-            now.all_holders(3).len()
+            now.chosen_holders(2, &[]).len(),
+            now.chosen_holders(3, &[]).len()
         ),
         (2000, 1999, 1)
     );
@@ -166,14 +166,14 @@ fn what_is_known_of_a_types_clusters_outlives_changes_of_other_types() {
         delta.clusters = vec![cluster(2, "c0002", false)];
     });
     assert_eq!(
-        [1, 2, 3].map(|id| left.all_holders(id).len()),
+        [1, 2, 3].map(|id| left.chosen_holders(id, &[]).len()),
         [1999, 1998, 0]
     );
     let joined = after(&left, |delta| {
         delta.clusters = vec![cluster(9000, "c0002", true)];
         delta.streams = vec![(9000, 1, true)];
     });
-    assert_eq!(joined.all_holders(1).at(9000), Some(1));
+    assert_eq!(joined.chosen_holders(1, &[]).at(9000), Some(1));
 }
 
 /// Clusters that differ by a type share the names of all.

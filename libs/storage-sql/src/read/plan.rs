@@ -15,13 +15,12 @@ use armadex_model::{ClusterName, NameFilter, Query, ResourceType};
 use armadex_storage::StoreError;
 
 use super::reading::Tuning;
-use crate::catalog::{Member, Snapshot};
+use crate::catalog::Snapshot;
 use crate::form::namespace_id::ids_of;
 use crate::form::term::TermHasher;
 
 use clause::Clauses;
 pub(crate) use clause::{Clause, Lead};
-use labelled::Labelled;
 pub(crate) use spaces::{Space, Spaces};
 
 /// How a query is answered.
@@ -208,19 +207,16 @@ fn names_in(names: &NameFilter) -> usize {
 
 fn types(query: &Query, snapshot: &Snapshot) -> Vec<TypePlan> {
     let asked = Arc::new(query.namespaces.clone());
-    let labelled = Labelled::of(query, &snapshot.catalog);
     let types = query.types.iter().enumerate();
     types
         .filter_map(|(index, searched)| {
             let id = snapshot.type_id(&searched.resource)?;
             let resource = Arc::clone(snapshot.resource(id)?);
             let clusters = match (&query.clusters, &searched.scope) {
-                (NameFilter::Any, Scope::Everything)
-                    if labelled.is_all() && !admits_nothing(&asked) =>
-                {
-                    Spaces::all(snapshot.all_holders(id), &asked)
+                (NameFilter::Any, Scope::Everything) if !admits_nothing(&asked) => {
+                    Spaces::all(snapshot.chosen_holders(id, &query.cluster_labels), &asked)
                 }
-                (_, _) => spaces(query, searched, (&asked, &labelled), snapshot, id),
+                (_, _) => spaces(query, searched, &asked, snapshot, id),
             };
             (!clusters.is_empty()).then_some(TypePlan {
                 index,
@@ -233,29 +229,33 @@ fn types(query: &Query, snapshot: &Snapshot) -> Vec<TypePlan> {
         .collect()
 }
 
-/// The clusters of a type of which the query and its scope let something through.
+/// The clusters of a type of which the query and its scope let something through. Where either names clusters no others are looked at, however large the fleet is.
 fn spaces(
     query: &Query,
     searched: &Searched,
-    (asked, labelled): (&Arc<NameFilter>, &Labelled<'_>),
+    asked: &Arc<NameFilter>,
     snapshot: &Snapshot,
     resource: i32,
 ) -> Spaces {
-    let space = |(name, member): (&ClusterName, &Member)| {
-        if !labelled.admits(name) {
-            return None;
-        }
+    let space = |name: &ClusterName, id: i64| {
         let namespaces = namespaces_in(query, searched, name, asked)?;
-        Some((name.clone(), member.id, namespaces))
+        Some((name.clone(), id, namespaces))
     };
-    match &query.clusters {
-        // By name, however large the fleet is; a set of names is in their order.
-        NameFilter::In(names) => {
-            let named = names.iter();
-            let named = named.filter_map(|name| snapshot.holder(resource, name));
-            Spaces::some(named.filter_map(space))
+    let labels = &query.cluster_labels;
+    let named = |name: &String| {
+        let (name, member) = snapshot.holder(resource, name)?;
+        let is_meant = snapshot.is_labelled(name, labels);
+        is_meant.then(|| space(name, member.id)).flatten()
+    };
+    match (&query.clusters, &searched.scope) {
+        // Sets of names are in their order.
+        (NameFilter::In(names), _) => Spaces::some(names.iter().filter_map(named)),
+        (_, Scope::Clusters(allowed)) => Spaces::some(allowed.keys().filter_map(named)),
+        (_, Scope::Everything) => {
+            let chosen = snapshot.chosen_holders(resource, labels);
+            let places = (0..chosen.len()).filter_map(|at| chosen.get(at));
+            Spaces::some(places.filter_map(|(name, id)| space(name, id)))
         }
-        _ => Spaces::some(snapshot.holders(resource).filter_map(space)),
     }
 }
 

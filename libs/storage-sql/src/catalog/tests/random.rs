@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use armadex_model::label;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -240,7 +241,11 @@ fn told(state: &Snapshot) -> String {
         known_holders: _,
     } = state;
     let holders = Vec::from_iter(holders.iter().filter(|(_, count)| **count > 0));
-    let of_types = types.keys().map(|id| (id, state.all_holders(*id)));
+    let labelled = label::parse("env=1").expect("a selector");
+    let of_types = types.keys().map(|id| {
+        let selections = [&[], &labelled[..]].map(|labels| state.chosen_holders(*id, labels));
+        (id, selections)
+    });
     let of_types = Vec::from_iter(of_types);
     format!(
         "{version} {incarnation}\n{catalog:#?}\n{members:#?}\n{names:#?}\n{type_ids:#?}\n{types:#?}\n{holders:#?}\n{sets:#?}\n{label_sets:#?}\n{unposted:#?}\n{of_types:#?}"

@@ -315,6 +315,14 @@ fn pages_of_a_fleet_share_what_is_known_of_its_clusters() {
     for query in [&pods(), &of_namespace] {
         assert!(spaces(query, &snapshot).shares_clusters_with(&first));
     }
+    let labelled = |namespaces: NameFilter| Query {
+        cluster_labels: label::parse("!env").expect("a selector"),
+        namespaces,
+        ..pods()
+    };
+    let chosen = spaces(&labelled(NameFilter::Any), &snapshot);
+    let further = spaces(&labelled(NameFilter::only("shop")), &snapshot);
+    assert!(further.shares_clusters_with(&chosen));
     let after = |delta: Delta| snapshot.apply(delta).expect("sound rows");
     // A cluster whose health changes is where it was.
     let health = HealthRow {
