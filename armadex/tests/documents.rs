@@ -1,9 +1,11 @@
 //! Holds the documents to what there is: every difference of docs/compatibility.md and every invariant of ARCHITECTURE.md names the tests that
 //! hold it, and each of these is a test of this repository; the numbers of docs/limits.md are those of the sources; the rooms that ARCHITECTURE.md tells
-//! are all that there are, and no others; the end-to-end tests are those that e2e/README.md tells.
+//! are all that there are, and no others; the end-to-end tests are those that e2e/README.md tells; and workflows run what was looked at.
 
 #[path = "documents/limits.rs"]
 mod limits;
+#[path = "documents/workflows.rs"]
+mod workflows;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
