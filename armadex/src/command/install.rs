@@ -7,6 +7,7 @@ mod holders;
 mod homes;
 mod manifests;
 mod patience;
+mod registrations;
 mod running;
 mod shipped;
 mod withdrawing;
@@ -28,6 +29,7 @@ pub(super) use homes::other_home;
 pub(super) use manifests::{CREDENTIALS, Manifest, policy, to_remove};
 use manifests::{Share, Wanted};
 pub(super) use patience::{Patience, is_the_end};
+pub(super) use registrations::{leads_to, registrations};
 use running::Installer;
 pub(super) use withdrawing::standing;
 

@@ -12,8 +12,8 @@ use kube::{Client, ResourceExt as _};
 use tracing::{error, info, warn};
 
 use super::install::{
-    Manifest, Patience, PlaceFlags, is_ours, is_the_end, other_home, owner, policy, policy_names,
-    seconds, standing, to_remove,
+    Manifest, Patience, PlaceFlags, is_ours, is_the_end, leads_to, other_home, owner, policy,
+    policy_names, registrations, seconds, standing, to_remove,
 };
 use crate::api_group::ApiGroupFlag;
 use crate::control_plane::ControlPlaneFlags;
@@ -21,8 +21,8 @@ use crate::visible::visible;
 
 /// Take from a control plane what `armadex install` made there, and the way to Armadex.
 ///
-/// Without --policies: the right to register, and with it the APIService, first of all (one whose server is gone keeps every namespace of the control plane from being
-/// deleted), the Service that it names, roles, bindings and accounts, in all namespaces. End Armadex before: parts that have no rights do nothing but complain. In a
+/// Without --policies: the right to register, and with it the APIServices that lead to it, in whatever group, first of all (one whose server is gone keeps every
+/// namespace of the control plane from being deleted), the Service that they name, roles, bindings and accounts, in all namespaces. End Armadex before: parts that have no rights do nothing but complain. In a
 /// helm chart this is a hook after the deletion.
 ///
 /// With --policies: these policies alone, and nothing else. A policy takes along the clusters that it brought in, and the policy controllers see to that, so they
@@ -93,31 +93,48 @@ enum Outcome {
 }
 
 impl Remover {
-    /// All that may be there by its names, and the rights that say that they are of this home, wherever they lie.
+    /// All that may be there by its names, the registrations that lead to this home, in whatever group, and the rights that say that they are of it, wherever they lie.
     async fn run_all(
         &self,
         credential_namespaces: &[String],
         out: &mut impl Write,
     ) -> anyhow::Result<()> {
-        let mut manifests = to_remove(&self.home, &self.api_group, credential_namespaces);
         let (client, home) = (&self.client, &self.home);
-        let look = async || standing(client, home).await;
-        let standing = self.patience.ask(TroubleKind::is_outage, look).await;
-        let seen = match standing {
-            Ok(standing) => {
-                let known: BTreeSet<_> = manifests.iter().map(Manifest::address).collect();
-                let rights = standing.into_iter().map(|right| right.manifest);
-                manifests.extend(rights.filter(|right| !known.contains(&right.address())));
-                Ok(())
-            }
+        let mut unseen = Vec::new();
+        let ways = async || registrations(client, home).await;
+        let ways = self.see("registrations in further API groups", &mut unseen, ways);
+        let ways = ways.await?;
+        let rights = async || standing(client, home).await;
+        let rights = self.see("rights in further namespaces", &mut unseen, rights);
+        let rights = rights.await?;
+        let mut manifests = to_remove(home, &self.api_group, credential_namespaces, ways);
+        let known: BTreeSet<_> = manifests.iter().map(Manifest::address).collect();
+        let rights = rights.into_iter().map(|right| right.manifest);
+        manifests.extend(rights.filter(|right| !known.contains(&right.address())));
+        self.run(&manifests, out).await?;
+        let unseen = unseen.join("; ");
+        ensure!(unseen.is_empty(), "{unseen}; it may be run again");
+        Ok(())
+    }
+
+    /// What is there beside what is known by its name. Where that cannot be seen the rest goes all the same, and it is told at the end.
+    async fn see<T>(
+        &self,
+        what: &str,
+        unseen: &mut Vec<String>,
+        look: impl AsyncFn() -> Result<Vec<T>, Trouble>,
+    ) -> anyhow::Result<Vec<T>> {
+        match self.patience.ask(TroubleKind::is_outage, look).await {
+            Ok(found) => Ok(found),
             Err(trouble) if is_the_end(&trouble) => {
                 let server = &self.server;
                 bail!("{server}: cannot see what is there, and nothing was tried: {trouble}")
             }
-            Err(trouble) => Err(trouble),
-        };
-        self.run(&manifests, out).await?;
-        seen.context("rights in further namespaces were not looked for; it may be run again")
+            Err(trouble) => {
+                unseen.push(format!("{what} were not looked for: {trouble}"));
+                Ok(Vec::new())
+            }
+        }
     }
 
     /// All of them in this order, and waits until those that are held are gone.
@@ -163,7 +180,7 @@ impl Remover {
         let Some(object) = objects.get_opt(&manifest.name).await? else {
             return Ok(Outcome::NotThere);
         };
-        if let Some(words) = left(manifest, &object, &self.home) {
+        if let Some(words) = left(&object, &self.home) {
             return Ok(Outcome::Left(words));
         }
         let uid = object.uid().unwrap_or_default();
@@ -233,7 +250,7 @@ impl Remover {
 }
 
 /// Why an object is left alone.
-fn left(manifest: &Manifest, object: &DynamicObject, home: &str) -> Option<String> {
+fn left(object: &DynamicObject, home: &str) -> Option<String> {
     if !is_ours(&object.metadata) {
         let owner = owner(&object.metadata);
         return Some(format!("it is not of armadex install: {owner} made it"));
@@ -241,10 +258,8 @@ fn left(manifest: &Manifest, object: &DynamicObject, home: &str) -> Option<Strin
     if let Some(other) = other_home(object, home) {
         return Some(format!("it is of the Armadex in {other}"));
     }
-    let namespace = "/spec/service/namespace";
-    let leads_to = object.data.pointer(namespace)?;
-    (manifest.object.pointer(namespace) != Some(leads_to)).then(|| {
-        let leads_to = leads_to.as_str().unwrap_or_default();
+    let leads_to = leads_to(object)?;
+    (leads_to != home).then(|| {
         format!(
             "it leads to an Armadex in {leads_to}: if it is that one, say --namespace {leads_to}"
         )
@@ -348,6 +363,42 @@ mod tests {
         let (done, told) = remove_all(&host).await;
         done.expect("nothing is left");
         assert_eq!(told, "");
+    }
+
+    /// Without being told its group.
+    #[tokio::test(start_paused = true)]
+    async fn the_registration_of_a_trial_goes_before_the_service_that_it_names() {
+        let host = host();
+        let trial = |namespace: &str| {
+            let labels = json!({"app.kubernetes.io/managed-by": "armadex"});
+            json!({"metadata": {"labels": labels}, "spec": {"service": {"namespace": namespace}}})
+        };
+        let of = |group: &str| APISERVICE.replace("clusterpedia.io", group);
+        host.put(&of("trial.clusterpedia.io"), trial("fleet"));
+        host.put(&of("other.clusterpedia.io"), trial("other"));
+        put(&host, SERVICE, "armadex-registration", &json!({}));
+        let (done, told) = remove_all(&host).await;
+        done.expect("no trouble");
+        assert_eq!(
+            told,
+            "apiservice.apiregistration.k8s.io/v1beta1.trial.clusterpedia.io deleted\n\
+             service/armadex-apiserver deleted in fleet\n"
+        );
+        assert!(host.get(&of("other.clusterpedia.io")).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_cannot_be_looked_for_is_told_and_keeps_nothing_else_there() {
+        let host = host();
+        registered(&host, "fleet");
+        host.forbid("list", "apiservices");
+        let (done, told) = remove_all(&host).await;
+        let words = done.expect_err("it is forbidden").to_string();
+        assert!(
+            words.starts_with("registrations in further API groups were not looked for: "),
+            "{words}"
+        );
+        assert_eq!(told.lines().count(), 1, "{told}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -287,9 +287,33 @@ async fn whoever_has_the_rights_of_the_page_can_do_it(fleet: &Harness) -> Result
     let withdrawn =
         "rolebinding.rbac.authorization.k8s.io/armadex-credentials deleted in fleet-default";
     ensure!(lines.iter().any(|line| line == withdrawn), "{lines:#?}");
-    all_are(&run_as("remover", &["uninstall"]).await?, "deleted")?;
+    host.apply(&trial().to_string()).await?;
+    let lines = run_as("remover", &["uninstall"]).await?;
+    all_are(&lines, "deleted")?;
+    let of_trial = "apiservice.apiregistration.k8s.io/v1beta1.trial.clusterpedia.io deleted";
+    ensure!(lines.iter().any(|line| line == of_trial), "{lines:#?}");
     let lines = run_as("remover", &["uninstall", "--policies", "karmada"]).await?;
     all_are(&lines, "deleted")
+}
+
+/// As an API server of another `--api-group` registers itself.
+fn trial() -> Value {
+    json!({
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {
+            "name": "v1beta1.trial.clusterpedia.io",
+            "labels": {"app.kubernetes.io/managed-by": "armadex"},
+        },
+        "spec": {
+            "group": "trial.clusterpedia.io",
+            "version": "v1beta1",
+            "groupPriorityMinimum": 1000,
+            "versionPriority": 100,
+            "insecureSkipTLSVerify": true,
+            "service": {"namespace": deploy::NAMESPACE, "name": "armadex-apiserver"},
+        },
+    })
 }
 
 async fn what_was_installed_goes_and_the_rest_stays(fleet: &Harness) -> Result<()> {

@@ -200,13 +200,14 @@ impl Wanted {
     }
 }
 
-/// All that may have been installed, but for definitions, namespaces and policies. Whoever registers itself may do so no more, before the registration goes, since
-/// nobody is to be led to a server that is gone; then the other rights, and what they rest on last. The registration stands at the end again: what was on its way
-/// when the right to it went has come by then.
+/// All that may have been installed, but for definitions, namespaces and policies, with these registrations beside it. Whoever registers itself may do so no more, before the
+/// registrations go, since nobody is to be led to a server that is gone; then the other rights, and what they rest on last. The registrations stand at the end again:
+/// what was on its way when the right to it went has come by then.
 pub(crate) fn to_remove(
     namespace: &str,
     api_group: &str,
     credential_namespaces: &[String],
+    mut registrations: Vec<Manifest>,
 ) -> Vec<Manifest> {
     let names: Vec<String> = shipped::policies().into_iter().map(String::from).collect();
     let wanted = |holders: Holders| Wanted {
@@ -219,9 +220,9 @@ pub(crate) fn to_remove(
         only: vec![Share::Rights],
     };
     let (one, apart) = (wanted(Holders::One), wanted(Holders::Apart));
-    let mut registration = one.placed(shipped::registration());
-    registration.retain(|manifest| manifest.sort == Sort::Registration);
-    registration.reverse();
+    let named = one.placed(shipped::registration()).into_iter().rev();
+    registrations.extend(named.filter(|manifest| manifest.sort == Sort::Registration));
+    let registrations: Vec<_> = once(registrations).collect();
     let mut rights = one.placed(shipped::credentials());
     rights.extend([one, apart].iter().flat_map(Wanted::manifests));
     rights.retain(|manifest| manifest.sort == Sort::Right);
@@ -231,8 +232,8 @@ pub(crate) fn to_remove(
     let (registering, rights): (Vec<_>, Vec<_>) = rights
         .into_iter()
         .partition(|manifest| manifest.name == REGISTRATION);
-    let again = registration.clone();
-    [registering, registration, rights, accounts, again].concat()
+    let again = registrations.clone();
+    [registering, registrations, rights, accounts, again].concat()
 }
 
 /// Each place once.
@@ -294,6 +295,16 @@ impl Manifest {
             name,
             object: Value::Null,
         }
+    }
+
+    /// An APIService that is there.
+    pub(super) fn api_service(name: &str, home: &str) -> Self {
+        Self::of(json!({
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": {"name": name},
+            "spec": {"service": {"namespace": home}},
+        }))
     }
 
     /// What no two objects have in common.
@@ -406,7 +417,7 @@ mod tests {
             ..wanted()
         };
         let mut all = wanted.manifests();
-        all.extend(to_remove("fleet", API_GROUP, &[]));
+        all.extend(to_remove("fleet", API_GROUP, &[], Vec::new()));
         let texts: Vec<String> = all
             .iter()
             .filter(|manifest| manifest.sort != Sort::Definition)
@@ -420,7 +431,7 @@ mod tests {
             ..wanted
         };
         assert_eq!(
-            usual.manifests().len() + to_remove(HOME, API_GROUP, &[]).len(),
+            usual.manifests().len() + to_remove(HOME, API_GROUP, &[], Vec::new()).len(),
             all.len()
         );
     }
@@ -433,7 +444,7 @@ mod tests {
             ..wanted()
         };
         let mut all = trial.manifests();
-        all.extend(to_remove(HOME, "trial.example.com", &[]));
+        all.extend(to_remove(HOME, "trial.example.com", &[], Vec::new()));
         let of_objects = all.iter().filter(|it| it.sort != Sort::Definition);
         let texts: Vec<String> = of_objects.map(|it| it.object.to_string()).collect();
         let names = |name: &str| {
@@ -524,7 +535,7 @@ mod tests {
     /// The registration goes early, and is looked at again: whoever makes it may not have seen yet that it may not.
     #[test]
     fn the_right_to_register_goes_before_the_registration_and_the_accounts_go_last() {
-        let all = to_remove("fleet", API_GROUP, &["team-a".to_owned()]);
+        let all = to_remove("fleet", API_GROUP, &["team-a".to_owned()], Vec::new());
         let mut told = told(&all);
         let registration = [
             "apiservice.apiregistration.k8s.io/v1beta1.clusterpedia.io",

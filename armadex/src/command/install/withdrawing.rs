@@ -55,6 +55,25 @@ async fn of_kind(
     kind: &ApiResource,
     home: &str,
 ) -> Result<Vec<ObjectMeta>, Trouble> {
+    let mut found = Vec::new();
+    for metadata in labelled_ours(client, kind).await? {
+        let labels = metadata.labels.as_ref();
+        let is_of_home = match labels.and_then(|labels| labels.get(HOME_LABEL)) {
+            Some(said) => said == home,
+            None => is_held_by(client, kind, &metadata, home).await?,
+        };
+        if is_of_home {
+            found.push(metadata);
+        }
+    }
+    Ok(found)
+}
+
+/// Those of a kind that an Armadex made, in all namespaces.
+pub(super) async fn labelled_ours(
+    client: &Client,
+    kind: &ApiResource,
+) -> Result<Vec<ObjectMeta>, Trouble> {
     let objects = Objects::<DynamicObject>::of_kind(client.clone(), kind, None);
     let mut params = ListParams::default().labels(LABELLED_OURS).limit(PAGE);
     let mut found = Vec::new();
@@ -62,16 +81,7 @@ async fn of_kind(
         let page = objects.list_metadata(&params).await?;
         let of_page = page.items.into_iter().map(|object| object.metadata);
         // Whoever deletes by labels looks at them.
-        for metadata in of_page.filter(is_ours) {
-            let labels = metadata.labels.as_ref();
-            let is_of_home = match labels.and_then(|labels| labels.get(HOME_LABEL)) {
-                Some(said) => said == home,
-                None => is_held_by(client, kind, &metadata, home).await?,
-            };
-            if is_of_home {
-                found.push(metadata);
-            }
-        }
+        found.extend(of_page.filter(is_ours));
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params = params.continue_token(&token),
             None => break,
