@@ -48,8 +48,8 @@ pub(crate) struct RegistrationFlags {
     /// of the APIService, as cert-manager does.
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     register_ca_file: Option<PathBuf>,
-    /// Take the registration over from whoever has it, Clusterpedia or an Armadex in another namespace: without this it is left alone. Of two that both say so, each
-    /// would take it from the other.
+    /// Take the registration over from whoever has it, Clusterpedia or an Armadex in another namespace: without this it is left alone. Once: what
+    /// somebody takes from this process afterwards is left to them, and told, for of two that both say so each would take it from the other.
     #[arg(long)]
     register_take_over: bool,
 }

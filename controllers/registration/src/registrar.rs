@@ -60,7 +60,7 @@ pub struct RegistrationTerms {
     pub reached: Reached,
     /// The CAs that the control plane is to trust, as PEM; `None`: that is somebody else's to say, of cert-manager for example.
     pub trusted: Option<watch::Receiver<Option<String>>>,
-    /// Whether an APIService that leads to somebody else is made to lead here.
+    /// Whether an APIService that leads to somebody else is made to lead here: once, for of two that do so again and again each takes the other's.
     pub takes_over: bool,
 }
 
@@ -96,7 +96,7 @@ pub async fn register(
         let Some(trusted) = cancel.run_until_cancelled(ca(&mut terms.trusted)).await else {
             return;
         };
-        let look = looks.look(registrar.look(trusted.as_deref()));
+        let look = looks.look(registrar.register(trusted.as_deref()));
         let Some((looked, wait)) = cancel.run_until_cancelled(look).await else {
             return;
         };
@@ -167,6 +167,7 @@ struct Registrar {
     namespace: String,
     port: u16,
     reached: Reached,
+    /// Until it has come to be registered: what somebody leads elsewhere after that stays there.
     takes_over: bool,
     bundle: Bundle,
 }
@@ -188,6 +189,12 @@ impl Registrar {
     }
 
     /// Looks at both, and makes them what they should be. Whether they were.
+    async fn register(&mut self, ours: Option<&str>) -> Result<bool, Trouble> {
+        let was_right = self.look(ours).await?;
+        self.takes_over = false;
+        Ok(was_right)
+    }
+
     async fn look(&mut self, ours: Option<&str>) -> Result<bool, Trouble> {
         let found = answered(self.api_services.get_opt(&self.name)).await?;
         let leads_here = found.as_ref().is_some_and(|found| self.leads_here(found));
@@ -251,13 +258,13 @@ impl Registrar {
         };
         if !is_of_an_armadex {
             return Err(self.taken(&format!(
-                "leads to the Service {namespace}/{name}, as Clusterpedia's does: delete it, or say --register-take-over"
+                "leads to the Service {namespace}/{name}, as Clusterpedia's does: delete it, or say --register-take-over, which takes it over once"
             )));
         }
         let was_said_so = owns(&found.metadata, "/f:spec/f:service/f:namespace");
         if was_said_so && namespace != self.namespace {
             return Err(self.taken(&format!(
-                "leads to the Armadex in {namespace}: end that one and run `armadex uninstall --namespace {namespace}`, or say --register-take-over"
+                "leads to the Armadex in {namespace}: end that one and run `armadex uninstall --namespace {namespace}`, or say --register-take-over, which takes it over once"
             )));
         }
         Ok(())
@@ -588,6 +595,24 @@ mod tests {
             host.get(PATH).expect("an APIService")["spec"]["service"]["namespace"] == "own"
         })
         .await;
+    }
+
+    /// A value of a chart stays set: of two that take over without end each would have what the other one needs.
+    #[tokio::test(start_paused = true)]
+    async fn what_was_taken_over_once_is_left_to_whoever_takes_it_back() {
+        let host = host();
+        registered_elsewhere(&host);
+        let mut running = run_that(&host, Reached::Service, true);
+        let is_registered = |standing: &Standing| *standing == Standing::Registered;
+        let registered = timeout(LIMIT, running.standing.wait_for(is_registered)).await;
+        drop(registered.expect("in time").expect("it runs"));
+        registered_elsewhere(&host);
+        let taken_back = host.get(PATH);
+        let is_disturbed = |standing: &Standing| matches!(standing, Standing::Disturbed(_));
+        let disturbed = timeout(LIMIT, running.standing.wait_for(is_disturbed)).await;
+        let told = format!("{:?}", *disturbed.expect("in time").expect("it runs"));
+        assert!(told.contains("which takes it over once"), "{told}");
+        assert_eq!(host.get(PATH), taken_back);
     }
 
     #[tokio::test(start_paused = true)]
