@@ -70,7 +70,7 @@ pub(crate) struct Flags {
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     only: Vec<Share>,
     /// Give the rights to the holders that are named beside those who have them, and withdraw nothing, no rule of a role either: before an upgrade, while processes of
-    /// before still run. Run it without this afterwards.
+    /// before still run. Run it without this afterwards. With --only crds,rights policies, too, stay as controllers of before know them.
     #[arg(long)]
     keep_holders: bool,
     /// Take the rights of an Armadex in another namespace of this control plane, which then has none.

@@ -34,16 +34,25 @@ async fn on_a_control_plane_elsewhere(fleet: &Harness, helm: &Helm) -> Result<()
     let made = helm.render(&helm::values_named("karmada"), &[])?;
     let kubeconfig = fleet.folder().kubeconfig("host").display().to_string();
     let run = async |event: &str| run(&made, event, &kubeconfig).await;
-    run("pre-install").await?;
-    host.run(&["get", POLICY]).await?;
     let subject = "jsonpath={.subjects[0].name}";
     let binding = ["get", "clusterrolebinding", "armadex-synchro", "--output"];
     let subjects = async || host.run(&[&binding[..], &[subject]].concat()).await;
-    ensure!(subjects().await? == "armadex");
-    run("pre-upgrade").await?;
-    run("post-upgrade").await?;
-    run("post-rollback").await?;
-    ensure!(subjects().await? == "armadex");
+    for (before, after) in [
+        ("pre-install", "post-install"),
+        ("pre-upgrade", "post-upgrade"),
+        ("pre-upgrade", "post-rollback"),
+    ] {
+        run(before).await?;
+        ensure!(subjects().await? == "armadex", "{before}");
+        host.run(&["get", "clusterrolebinding", "armadex-karmada"])
+            .await?;
+        let applied = host.output(&["get", POLICY]).await?.status.success();
+        ensure!(!applied, "controllers of before run at {before}");
+        run(after).await?;
+        ensure!(subjects().await? == "armadex", "{after}");
+        host.run(&["delete", POLICY]).await?;
+    }
+    run("post-install").await?;
     run("post-delete").await?;
     let left = host
         .output(&["get", "clusterrole", "armadex-synchro"])
