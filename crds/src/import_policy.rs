@@ -8,7 +8,7 @@ use kube::CustomResource;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{self, absent_as_default, rule};
+use crate::schema::{self, absent_as_default, needed_template, rule, template};
 
 /// From source objects to PediaClusters.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,19 +48,17 @@ pub struct ClusterImportPolicySpec {
     ))]
     pub references: Vec<PolicyReference>,
     /// Name of the PediaCluster. Sees `source`.
-    #[schemars(length(max = 16384), extend("x-kubernetes-validations" = rule(
-        "self != \'\'",
-        "nameTemplate must not be empty: it names the PediaCluster",
-    )))]
+    #[schemars(length(max = 16384), extend(
+        "x-kubernetes-validations" = needed_template("nameTemplate", "it names the PediaCluster"),
+    ))]
     pub name_template: String,
     /// The PediaCluster, as YAML or JSON. Sees `source` and `references`.
-    #[schemars(length(max = 262_144), extend("x-kubernetes-validations" = rule(
-        "self != \'\'",
-        "template must not be empty: it is the PediaCluster",
-    )))]
+    #[schemars(length(max = 262_144), extend(
+        "x-kubernetes-validations" = needed_template("template", "it is the PediaCluster"),
+    ))]
     pub template: String,
     /// Renders to `true` when the PediaCluster may be created. Sees `source` and `references`.
-    #[schemars(length(max = 16384))]
+    #[schemars(length(max = 16384), extend("x-kubernetes-validations" = template("creationCondition")))]
     pub creation_condition: String,
     /// Language of all the templates; absent: told from their text. One Go template makes them all Go templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +89,7 @@ pub struct PolicySource {
     pub group: String,
     /// Plural name.
     #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY, "x-kubernetes-validations" = rule(
-        "self != \'\'",
+        "self != ''",
         "source.resource must be a plural resource name, such as clusters",
     )))]
     pub resource: String,
@@ -101,17 +99,23 @@ pub struct PolicySource {
     pub versions: Vec<String>,
     /// Renders to `true` for the objects that count; empty: all. Sees `source`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 16384))]
+    #[schemars(length(max = 16384), extend(
+        "x-kubernetes-validations" = template("source.selectorTemplate"),
+    ))]
     pub selector_template: String,
 }
 
 /// An object that the templates need besides the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rule(
+    "self.group != '' || !(self.resource in ['secrets', 'configmaps']) || (has(self.namespaceTemplate) && self.namespaceTemplate != '')",
+    "references[].namespaceTemplate is missing: Secrets and ConfigMaps lie in namespaces",
+)))]
 pub struct PolicyReference {
     /// Its name in the templates: `references.<key>`.
     #[schemars(length(max = 253), extend("x-kubernetes-validations" = rule(
-        "self != \'\'",
+        "self != ''",
         "references[].key must not be empty: templates find the object by it",
     )))]
     pub key: String,
@@ -119,7 +123,10 @@ pub struct PolicyReference {
     #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
     pub group: String,
     /// Plural name.
-    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
+    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY, "x-kubernetes-validations" = rule(
+        "self != ''",
+        "references[].resource must be a plural resource name, such as secrets",
+    )))]
     pub resource: String,
     /// Versions that may be used; empty: the preferred one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -127,13 +134,14 @@ pub struct PolicyReference {
     pub versions: Vec<String>,
     /// Namespace of the object; empty for kinds without. Sees `source` and earlier `references`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 16384))]
+    #[schemars(length(max = 16384), extend(
+        "x-kubernetes-validations" = template("references[].namespaceTemplate"),
+    ))]
     pub namespace_template: String,
     /// Name of the object. Sees `source` and earlier `references`.
-    #[schemars(length(max = 16384), extend("x-kubernetes-validations" = rule(
-        "self != \'\'",
-        "references[].nameTemplate must not be empty: it names the object",
-    )))]
+    #[schemars(length(max = 16384), extend(
+        "x-kubernetes-validations" = needed_template("references[].nameTemplate", "it names the object"),
+    ))]
     pub name_template: String,
 }
 

@@ -82,6 +82,27 @@ pub(crate) fn rule(rule: &str, message: &str) -> Value {
     json!([{"rule": rule, "message": message}])
 }
 
+/// The rule for a template: the last tag that it opens has an end. Braces behind a backslash may be text, which is for the controllers to say.
+pub(crate) fn template(field: &str) -> Value {
+    let is_closed = r"self.contains('\\{{') || self.lastIndexOf('{{') <= self.lastIndexOf('}}')";
+    rule(
+        is_closed,
+        &format!("{field} has a {{{{ that no }}}} closes"),
+    )
+}
+
+/// The rules for one that has to be there, for this reason.
+pub(crate) fn needed_template(field: &str, reason: &str) -> Value {
+    let mut rules = rule(
+        "self != ''",
+        &format!("{field} must not be empty: {reason}"),
+    );
+    if let (Value::Array(all), Value::Array(more)) = (&mut rules, template(field)) {
+        all.extend(more);
+    }
+    rules
+}
+
 /// `status.conditions`: a map by `type`, each with the limits of `metav1.Condition`.
 pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({

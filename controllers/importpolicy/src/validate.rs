@@ -215,4 +215,65 @@ mod tests {
             "the templates of one object have 2001 tags together and may have 2000"
         );
     }
+
+    /// Templates of some pieces each, the same at each run.
+    fn of_pieces(pieces: &[&str]) -> impl Iterator<Item = String> {
+        let mut state = 1_u64;
+        std::iter::repeat_with(move || {
+            let mut text = String::new();
+            for _ in 0..6 {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let at = usize::try_from(state >> 33).unwrap() % pieces.len();
+                text.push_str(pieces[at]);
+            }
+            text
+        })
+    }
+
+    /// The definition refuses a template whose last tag has no end, by `self.contains('\\{{') || self.lastIndexOf('{{') <= self.lastIndexOf('}}')`.
+    #[test]
+    fn no_template_is_taken_that_the_definition_refuses() {
+        let pieces = [
+            "{{",
+            "}}",
+            "{",
+            "}",
+            r"\",
+            "\"",
+            "'",
+            "`",
+            "!",
+            "!--",
+            "--",
+            "/*",
+            "*/",
+            "[",
+            "]",
+            "~",
+            "-",
+            "#if true",
+            "/if",
+            "end",
+            "source.a",
+            ".source.a",
+            " ",
+            "\n",
+        ];
+        let is_refused = |text: &str| !text.contains(r"\{{") && text.rfind("{{") > text.rfind("}}");
+        let (mut taken, mut refused) = (0, 0);
+        for text in of_pieces(&pieces).take(6_000) {
+            refused += usize::from(is_refused(&text));
+            for engine in [TemplateEngine::Handlebars, TemplateEngine::GoTemplate] {
+                let is_taken = engine.compile(&text, Scope::Source).is_ok();
+                taken += usize::from(is_taken && text.contains("{{"));
+                assert!(!is_taken || !is_refused(&text), "{engine:?}: {text:?}");
+            }
+        }
+        assert!(
+            taken > 20 && refused > 500,
+            "{taken} taken, {refused} refused"
+        );
+    }
 }

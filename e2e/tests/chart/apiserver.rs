@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use armadex_e2e::{Harness, Kubectl, Options, chart, deploy, wait_until};
 use serde_json::{Value, json};
 
+use crate::admission;
 use crate::helm::{self, Helm, named, pods};
 
 /// Kinds whose definitions are other people's.
@@ -42,6 +43,7 @@ async fn an_apiserver_takes_what_is_rendered_and_lets_the_pods_in() -> Result<()
         .await?;
     has_its_account(&host).await?;
     policies_are_valid(&host).await?;
+    admission::each_rule_is_broken_with_its_words(&host).await?;
     let helm = Helm::ensure()?;
     for values in helm::all_values()? {
         let name = values.display().to_string();

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod admission;
 mod apiserver;
 mod effects;
 mod helm;

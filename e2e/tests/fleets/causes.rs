@@ -254,7 +254,8 @@ impl Garden {
     async fn a_broken_edit_changes_nothing(&self) -> Result<()> {
         let uid = self.uid("rose").await?;
         let mut broken = policy("garden", &["pods", "nodes"]);
-        broken["spec"]["nameTemplate"] = json!("{{source.metadata.name");
+        // A tag without an end is refused by the API server; this one only its reader finds.
+        broken["spec"]["nameTemplate"] = json!("{{source.metadata.name)}}");
         self.apply(broken).await?;
         let expected = "False FailedParseLifecycleName";
         self.says(POLICY, "Validated", expected, "line 1, column")
