@@ -20,7 +20,7 @@ mod values;
 
 use std::collections::BTreeSet;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use armadex_e2e::{chart, deploy};
 
 use helm::{Helm, named};
@@ -93,18 +93,42 @@ fn the_notes_name_the_next_commands_and_what_to_be_warned_of() -> Result<()> {
         for command in [
             "wait --for=create --timeout=5m apiservice v1beta1.clusterpedia.io",
             "apiservice v1beta1.clusterpedia.io",
-            "create clusterrole searcher",
+            "create clusterrolebinding searcher-bob",
             "get pods -A",
         ] {
             assert!(notes.contains(command), "{values}: {command}: {notes}");
         }
+        the_way_in_is_granted_before_it_is_served(&notes)?;
     }
     let has = |name: &str, words: &str| notes(name).map(|notes| notes.contains(words));
     assert!(has("try", "store.sqlite.emptyDir")? && has("try", "as the administrator")?);
     assert!(!has("karmada", "WARNING")? && !has("default", "WARNING")?);
     assert!(has("as-given", "install.enabled is false")?);
+    assert!(has("parts", "install.takeOver is true")?);
     assert!(has("default", "No policy brings clusters in yet")? && !has("karmada", "No policy")?);
     assert!(!has("parts", "Before you uninstall")?);
+    Ok(())
+}
+
+/// kubectl's own words for a role ask the control plane for each resource in it, which tells of those of Armadex later than they are typed.
+fn the_way_in_is_granted_before_it_is_served(notes: &str) -> Result<()> {
+    let of_rights = |line: &&str| line.contains("create clusterrole ");
+    let mut rights = notes.lines().filter(of_rights);
+    assert!(
+        !rights.any(|line| line.contains("clusterpedia.io")),
+        "{notes}"
+    );
+    let role = notes.split("echo '").nth(1);
+    let role = role.and_then(|rest| rest.split_once("' | kubectl "));
+    let (role, command) = role.context("a role")?;
+    assert!(
+        command
+            .lines()
+            .next()
+            .is_some_and(|line| line.ends_with("apply -f -"))
+    );
+    let role: serde_json::Value = serde_json::from_str(role)?;
+    assert_eq!(role["rules"][0]["resources"][0], "fleets/proxy");
     Ok(())
 }
 

@@ -145,7 +145,7 @@ async fn searches_are_for_whoever_may(fleet: &Harness, port: u16) -> Result<()> 
     .await
 }
 
-/// As the notes have them; kubectl's own words for it ask what Armadex serves, to which nothing leads here.
+/// As the notes have them. To Armadex nothing leads here, so the control plane does not know what it serves.
 fn rights_of_bob() -> Value {
     let proxies = json!(["fleets/proxy", "clusters/proxy"]);
     let api = "rbac.authorization.k8s.io";
