@@ -185,3 +185,73 @@ fn a_job_that_fails_leaves_its_log_and_no_rights() -> Result<()> {
     assert!(seen > 6, "{seen}");
     Ok(())
 }
+
+/// Of the usual case, and of one in which all of it is said.
+#[test]
+fn a_pod_is_reached_by_whom_it_is_to_be_and_reaches_what_it_may() -> Result<()> {
+    let of_namespace = |name: &str| json!([{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}]);
+    let searches = json!({"ports": [{"port": "https"}], "from": of_namespace("karmada-system")});
+    let metrics = json!({"ports": [{"port": "admin"}], "from": of_namespace("monitoring")});
+    let names = json!({"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}],
+        "to": [{"ipBlock": {"cidr": "169.254.20.10/32"}}]});
+    let servers = json!({"ports": [{"port": 443}, {"port": 5432}, {"port": 6443}]});
+    let made = made("parts")?;
+    for (name, ingress) in [
+        ("fleet-apiserver", json!([searches, metrics])),
+        ("fleet-synchro", json!([metrics])),
+        ("fleet-controllers", json!([metrics])),
+        ("fleet-jobs", json!([])),
+    ] {
+        let spec = &called(&made, "NetworkPolicy", name)?["spec"];
+        assert_eq!(spec["policyTypes"], json!(["Ingress", "Egress"]), "{name}");
+        assert_eq!(spec["ingress"], ingress, "{name}");
+        assert_eq!(spec["egress"], json!([names, servers]), "{name}");
+    }
+    let made = self::made("default")?;
+    let spec = &called(&made, "NetworkPolicy", "armadex-all")?["spec"];
+    assert_eq!(spec["policyTypes"], json!(["Ingress"]));
+    assert_eq!(spec["ingress"], json!([{"ports": [{"port": "https"}]}]));
+    assert_eq!(spec["egress"], Value::Null);
+    Ok(())
+}
+
+/// A pod that none is about is open to everybody, and a port that a pod does not name is one that nobody reaches.
+#[test]
+fn each_pod_has_one_network_policy_whose_ports_it_has() -> Result<()> {
+    for values in ["default", "karmada", "parts", "all-server", "platforms"] {
+        let made = made(values)?;
+        let policies = of_kind(&made, "NetworkPolicy");
+        for (name, pod) in helm::pods(&made) {
+            let labels = &pod["metadata"]["labels"];
+            let about = policies.iter().filter(|policy| selects(policy, labels));
+            let about: Vec<_> = about.collect();
+            assert_eq!(about.len(), 1, "{values}: {name}");
+            let ports = pod["spec"]["containers"][0]["ports"].as_array();
+            let rules = about[0]["spec"]["ingress"].as_array().into_iter().flatten();
+            for opened in rules.flat_map(|rule| rule["ports"].as_array().into_iter().flatten()) {
+                let mut ports = ports.into_iter().flatten();
+                assert!(
+                    ports.any(|port| port["name"] == opened["port"]),
+                    "{values}: {name}: {opened}"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// By labels, and by a label that is one of several.
+fn selects(policy: &Value, labels: &Value) -> bool {
+    let selector = &policy["spec"]["podSelector"];
+    let mut wanted = selector["matchLabels"].as_object().into_iter().flatten();
+    let mut listed = selector["matchExpressions"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    wanted.all(|(name, value)| labels[name] == *value)
+        && listed.all(|listed| {
+            let label = &labels[listed["key"].as_str().unwrap_or_default()];
+            let values = listed["values"].as_array();
+            listed["operator"] == "In" && values.is_some_and(|values| values.contains(label))
+        })
+}

@@ -34,12 +34,12 @@ impl Helm {
         objects(&String::from_utf8(output.stdout)?)
     }
 
-    /// All that helm prints of values, taken or refused.
-    pub(crate) fn made(&self, values: &Value) -> Result<(Vec<u8>, Vec<u8>)> {
+    /// What is made of values, as it is printed; `None`: they are refused.
+    pub(crate) fn made(&self, values: &Value) -> Result<Option<Vec<u8>>> {
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), values.to_string())?;
         let output = self.template(Some(file.path()), &[])?;
-        Ok((output.stdout, output.stderr))
+        Ok(output.status.success().then_some(output.stdout))
     }
 
     /// What helm says of values that it refuses.
