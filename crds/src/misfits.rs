@@ -6,7 +6,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::Value;
 
-use crate::Base64Bytes;
+use crate::schema::NAME_OR_EMPTY;
+use crate::{Base64Bytes, is_subdomain};
 
 /// Whether names of fields are told that the schema does not have.
 #[derive(Clone, Copy)]
@@ -16,8 +17,8 @@ enum Names {
     Guarded,
 }
 
-/// Unknown fields, wrong types, missing fields, words outside an enum and text that is not
-/// base64, one line each, sorted. `apiVersion`, `kind` and `metadata` are not looked at.
+/// Unknown fields, wrong types, missing fields, words outside an enum, text that is not base64
+/// and what is no name, one line each, sorted. `apiVersion`, `kind` and `metadata` are not looked at.
 pub fn misfits(crd: &CustomResourceDefinition, object: &Value) -> Vec<String> {
     all(crd, object, Names::Told)
 }
@@ -223,6 +224,12 @@ fn compare_text(schema: &JSONSchemaProps, text: &str, path: &str, found: &mut Ve
     if schema.format.as_deref() == Some("byte") && !is_base64() {
         found.push(format!("{path}: not base64"));
     }
+    let is_name = text.is_empty() || is_subdomain(text);
+    if schema.pattern.as_deref() == Some(NAME_OR_EMPTY) && !is_name {
+        found.push(format!(
+            "{path}: not a name of lower case letters, digits, dashes and dots"
+        ));
+    }
 }
 
 fn join(path: &str, name: &str) -> String {
@@ -239,7 +246,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::PediaCluster;
+    use crate::{ClusterImportPolicy, PediaCluster};
 
     #[test]
     fn misfits_of_what_was_rendered_are_named_by_path_and_never_by_value() {
@@ -279,6 +286,28 @@ mod tests {
         let object = json!({"spec": {"syncResources": [], "colour": "blue"}});
         let found = misfits(&PediaCluster::crd(), &object);
         assert_eq!(found, ["spec.colour: unknown field"]);
+    }
+
+    /// They become parts of paths and of rules, where `*` is everything and a slash leads on.
+    #[test]
+    fn what_cannot_name_a_kind_is_told() {
+        let of = |group: &str, resource: &str| {
+            let kind = json!({"key": "k", "group": group, "resource": resource, "versions": ["v1"], "nameTemplate": "n"});
+            let spec = json!({"source": {"group": "", "resource": "pods"}, "references": [kind],
+                "nameTemplate": "n", "template": "t", "creationCondition": "true"});
+            misfits(&ClusterImportPolicy::crd(), &json!({"spec": spec}))
+        };
+        assert_eq!(of("", "secrets"), [""; 0]);
+        assert_eq!(of("cluster.karmada.io", "clusters"), [""; 0]);
+        let refused = |field: &str| {
+            [format!(
+                "spec.references.0.{field}: not a name of lower case letters, digits, dashes and dots"
+            )]
+        };
+        for resource in ["*", "pods/exec", "Secrets", "a b"] {
+            assert_eq!(of("", resource), refused("resource"), "{resource}");
+        }
+        assert_eq!(of("*", "pods"), refused("group"));
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub use ownership::{controlled_by, controller_of, owned_by, owners_in_words};
 pub use paced::paced;
 pub use report::{Reporter, Said};
 pub use resolve::{
-    Gvr, ResolveError, Served, allowed_versions, display_name, resolve, wait_until_served,
+    Gvr, ResolveError, Served, allowed_versions, check_kind, display_name, resolve,
+    wait_until_served,
 };
 pub use retries::Retries;
 pub use run::{followed, watched};

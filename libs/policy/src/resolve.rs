@@ -97,23 +97,15 @@ impl Gvr {
         self.group.is_empty() && self.resource == "secrets"
     }
 
-    /// Whether these are the names of a kind, which become parts of a path; what is wrong, if not.
-    /// Anything else in them would lead to other objects than those that are spoken of.
+    /// Whether these are the names of a kind; what is wrong, if not.
     pub fn check(&self) -> Result<(), String> {
         let Self {
             group,
             version,
             resource,
         } = self;
-        let parts = [
-            ("group", group, group.is_empty() || is_subdomain(group)),
-            ("version", version, is_subdomain(version)),
-            ("resource", resource, is_subdomain(resource)),
-        ];
-        match parts.iter().find(|(_, _, fits)| !fits) {
-            Some((part, text, _)) => Err(format!("{text:?} is not the name of a {part}")),
-            None => Ok(()),
-        }
+        check_kind(group, resource)?;
+        check_name("version", version)
     }
 
     /// As objects carry it: `apps/v1`, or `v1` in the core group.
@@ -132,6 +124,22 @@ impl Gvr {
     }
 }
 
+/// Whether these are the names of a group and of a resource in it, which become parts of a path and of rules; what is wrong, if not.
+/// Anything else in them would lead to other objects than those that are spoken of.
+pub fn check_kind(group: &str, resource: &str) -> Result<(), String> {
+    if !group.is_empty() {
+        check_name("group", group)?;
+    }
+    check_name("resource", resource)
+}
+
+fn check_name(part: &str, text: &str) -> Result<(), String> {
+    match is_subdomain(text) {
+        true => Ok(()),
+        false => Err(format!("{text:?} is not the name of a {part}")),
+    }
+}
+
 /// Chooses the version of a resource: the first in the server's order of preference among those
 /// that are wanted, or of all if none is named.
 pub async fn resolve(
@@ -141,7 +149,7 @@ pub async fn resolve(
     wanted: &[String],
 ) -> Result<Served, ResolveError> {
     let name = display_name(group, resource);
-    if !is_subdomain(resource) || !(group.is_empty() || is_subdomain(group)) {
+    if check_kind(group, resource).is_err() {
         return Err(ResolveError::NotServed(name));
     }
     let unavailable = |trouble| ResolveError::Unavailable {

@@ -27,7 +27,7 @@ use crate::visible::visible;
 /// object or a reference that is missing there has to be given. They have 64 MiB at most, and what is made of them 256 MiB.
 ///
 /// Not checked is what only an API server knows: whether the controllers have the rights to read what the policy names, which defaults it would fill
-/// in, the schema's CEL rules, lengths and patterns, and the rules for labels and annotations.
+/// in, the schema's CEL rules and lengths, and the rules for labels and annotations.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// File or folder with the ClusterImportPolicy, or several; `-` is standard input. Other objects in it count as given with --from.
