@@ -1,6 +1,7 @@
 //! `armadex rbac`: prints the rights that a policy, or a PediaCluster, takes on the control plane.
 
 mod grants;
+mod keys;
 mod needs;
 mod written;
 

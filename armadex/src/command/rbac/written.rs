@@ -2,6 +2,8 @@
 
 use armadex_crds::is_subdomain;
 
+use super::keys::{value_behind, without_free_fields};
+
 /// A name in a template.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Written {
@@ -15,7 +17,7 @@ pub(super) enum Written {
 const TAG: char = '\0';
 /// Where the fields of a PediaCluster are that name Secrets.
 const REFERRING: &str = "authenticationFrom";
-/// The field in which they name a namespace; nothing else of a PediaCluster has one of this name.
+/// The field in which they name a namespace; no other field of a PediaCluster has this name, but where keys are anybody's.
 const NAMESPACE: &str = "namespace";
 
 impl Written {
@@ -34,6 +36,8 @@ pub(super) fn credential_namespaces(template: &str) -> Vec<Written> {
         return Vec::new();
     }
     let (text, tags) = without_tags(template);
+    let text: Vec<&str> = text.lines().map(without_comment).collect();
+    let text = without_free_fields(&text.join("\n"), TAG);
     let mut found: Vec<Written> = text.lines().flat_map(of_line).collect();
     let by_function = |tag: &String| {
         let quoted = ["\"", "'", "`"].map(|quote| format!("{quote}{NAMESPACE}{quote}"));
@@ -81,20 +85,18 @@ fn is_comment(behind: &str) -> bool {
     inner.starts_with('!') || inner.starts_with("/*")
 }
 
+fn without_comment(line: &str) -> &str {
+    match line.trim_start().starts_with('#') {
+        true => "",
+        false => line.split(" #").next().unwrap_or_default(),
+    }
+}
+
 /// In YAML of one field a line, and in JSON.
 fn of_line(line: &str) -> Vec<Written> {
-    let line = line.split(" #").next().unwrap_or_default();
-    if line.trim_start().starts_with('#') {
-        return Vec::new();
-    }
     let keys = line.match_indices(NAMESPACE);
     keys.filter_map(|(at, key)| {
-        let before = line[..at].chars().next_back();
-        if before.is_some_and(|sign| sign.is_alphanumeric() || "_-./".contains(sign)) {
-            return None;
-        }
-        let behind = line[at + key.len()..].trim_start_matches(['"', '\'']);
-        let value = behind.trim_start().strip_prefix(':')?;
+        let value = value_behind(line, at, key)?;
         let value = value.split([',', '}']).next().unwrap_or_default().trim();
         let name = value.trim_matches(['"', '\'']);
         match name {
@@ -167,5 +169,20 @@ mod tests {
             assert_eq!(of(fields), namespaces, "{fields}");
         }
         assert_eq!(credential_namespaces("metadata: {namespace: a}"), []);
+    }
+
+    /// Whoever may write a template could have any namespace granted by what is no reference to a Secret.
+    #[test]
+    fn no_label_annotation_or_header_is_taken_for_a_namespace() {
+        for free in [
+            "metadata:\n  labels:\n    namespace: b\n",
+            "metadata:\n  annotations: {namespace: b}\n",
+            "metadata: {labels: {namespace: b}} # c\n",
+            "{{#if x}}\nmetadata:\n{{/if}}\n  labels:\n    namespace: {{y}}\n",
+            "connection:\n  proxyHeader:\n    namespace: b\n",
+        ] {
+            let text = format!("{free}spec:\n  authenticationFrom: {{token: {{namespace: a}}}}\n");
+            assert_eq!(credential_namespaces(&text), [fixed("a")], "{text}");
+        }
     }
 }
