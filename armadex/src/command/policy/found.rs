@@ -3,37 +3,40 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use anyhow::{anyhow, ensure};
+use anyhow::ensure;
 use armadex_crds::ClusterImportPolicySpec;
 
 use super::files::{self, Document};
 use super::made::Policy;
 use super::room::Rooms;
 
-/// Policies that the controllers would follow.
+/// What files say of policies.
 #[derive(Default)]
 pub(in crate::command) struct Policies {
-    /// By name, in the order of the files.
+    /// Those that the controllers would follow, by name, in the order of the files.
     pub(in crate::command) policies: Vec<(String, ClusterImportPolicySpec)>,
+    /// What is wrong with each of the others.
+    pub(in crate::command) refused: Vec<String>,
     /// Where something else stands.
     pub(in crate::command) others: Vec<String>,
 }
 
-/// Those of these files and folders; none of no file. Fails for one that would not be followed as it stands.
+/// Those of these files and folders; none of no file.
 pub(in crate::command) fn policies_of(paths: &[PathBuf]) -> anyhow::Result<Policies> {
+    let mut policies = Policies::default();
     if paths.is_empty() {
-        return Ok(Policies::default());
+        return Ok(policies);
     }
     let (found, others) = found(paths, &mut Rooms::default())?;
-    let valid = found.into_iter().map(|policy| {
+    for policy in found {
         let name = policy.name();
-        let spec = policy.valid().map_err(|refusal| anyhow!("{refusal}"))?;
-        Ok((name, spec))
-    });
-    Ok(Policies {
-        policies: valid.collect::<anyhow::Result<_>>()?,
-        others: others.iter().map(Document::place).collect(),
-    })
+        match policy.valid() {
+            Ok(spec) => policies.policies.push((name, spec)),
+            Err(refusal) => policies.refused.push(refusal.in_full()),
+        }
+    }
+    policies.others = others.iter().map(Document::place).collect();
+    Ok(policies)
 }
 
 /// Every policy of these files and folders, be it followed or not, and what else is there. There is one at least, and none twice.

@@ -1,3 +1,6 @@
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
 use clap::{Command, FromArgMatches as _};
 use serde_json::{Value, json};
 
@@ -19,7 +22,31 @@ fn parsed(words: &[&str]) -> Result<Flags, String> {
 
 /// What is printed, and what is told.
 fn run(words: &[&str]) -> (String, Vec<String>) {
-    printed(&parsed(words).expect("flags")).expect("rights")
+    let printed = printed(&parsed(words).expect("flags")).expect("rights");
+    assert_eq!(printed.refused, [""; 0]);
+    (printed.text, printed.notes)
+}
+
+/// What is printed and told of these policies, each with a name and a spec.
+fn of_policies(policies: &[(&str, Value)], words: &[&str]) -> Printed {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("policies.yaml");
+    let mut text = String::new();
+    for (name, spec) in policies {
+        let policy = json!({"apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "ClusterImportPolicy",
+            "metadata": {"name": name}, "spec": spec});
+        writeln!(text, "---\n{policy}").expect("text");
+    }
+    std::fs::write(&file, text).expect("written");
+    let file = file.display().to_string();
+    let words = [&["--for-policy", &file], words].concat();
+    printed(&parsed(&words).expect("flags")).expect("rights")
+}
+
+/// A policy with a source of its own kind.
+fn spec(references: &Value, template: &str) -> Value {
+    json!({"source": {"group": "fleet.example.com", "resource": "members"}, "references": references,
+        "nameTemplate": "{{source.metadata.name}}", "template": template, "creationCondition": "true"})
 }
 
 fn objects(text: &str) -> Vec<Value> {
@@ -208,12 +235,53 @@ fn a_pedia_cluster_by_hand_takes_its_credentials_from_where_they_may_lie() {
     }
 }
 
+/// As one of many on a control plane.
+#[test]
+fn a_policy_that_is_not_followed_is_told_and_the_others_have_their_rights() {
+    let kind = |resource: &str| json!([{"key": "k", "group": "", "resource": resource, "namespaceTemplate": "{{source.a}}", "nameTemplate": "a"}]);
+    let bad = |name: &'static str, references: &Value| (name, spec(references, "spec: {}"));
+    let mut broken = spec(&json!([]), "spec: {}");
+    broken["source"]["selectorTemplate"] = json!("{{nope}");
+    let printed = of_policies(
+        &[
+            ("broken", broken),
+            bad("everything", &kind("*")),
+            bad("exec", &kind("pods/exec")),
+            bad("good", &json!([])),
+        ],
+        &[],
+    );
+    let purposes: BTreeSet<String> = objects(&printed.text)
+        .iter()
+        .map(|object| object["metadata"]["name"].to_string())
+        .collect();
+    let good = "\"armadex-good\"".to_owned();
+    assert_eq!(purposes, BTreeSet::from([good]));
+    let no_name = "not a name of lower case letters, digits, dashes and dots";
+    let expected = [
+        "broken: Validated=False, FailedParseSourceSelector: source.selectorTemplate: ".to_owned(),
+        format!(
+            "everything: an API server takes no such policy: spec.references.0.resource: {no_name}"
+        ),
+        format!("exec: an API server takes no such policy: spec.references.0.resource: {no_name}"),
+    ];
+    assert_eq!(
+        printed.refused.len(),
+        expected.len(),
+        "{:#?}",
+        printed.refused
+    );
+    for (refused, expected) in printed.refused.iter().zip(expected) {
+        assert!(refused.starts_with(&expected), "{refused}");
+    }
+}
+
 #[test]
 fn what_is_no_policy_is_refused_by_its_place() {
     let refused = |words: &[&str]| {
         let flags = parsed(words)?;
-        let words = printed(&flags).expect_err("refused");
-        Ok::<_, String>(format!("{words:#}"))
+        let refused = printed(&flags).err().expect("it is refused");
+        Ok::<_, String>(format!("{refused:#}"))
     };
     assert!(
         refused(&[])
@@ -230,15 +298,6 @@ fn what_is_no_policy_is_refused_by_its_place() {
         ),
         ("a: [\n", "is not YAML"),
         ("just words\n", "has no apiVersion"),
-        (
-            "apiVersion: policy.clusterpedia.io/v1alpha1\nkind: ClusterImportPolicy\nmetadata: {name: a}\nspec: {source: {}}\n",
-            "an API server takes no such policy",
-        ),
-        (
-            "apiVersion: policy.clusterpedia.io/v1alpha1\nkind: ClusterImportPolicy\nmetadata: {name: a}\nspec: {source: {group: x.example, resource: ys}, \
-             nameTemplate: \"{{nmae source}}\", template: \"spec: {}\", creationCondition: \"true\"}\n",
-            "FailedParseLifecycleName",
-        ),
     ] {
         let file = folder.path().join("file.yaml");
         std::fs::write(&file, text).expect("written");
