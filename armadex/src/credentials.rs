@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::bail;
 use armadex_crds::is_subdomain;
 use clap::Args;
 use tracing::warn;
@@ -49,6 +50,17 @@ pub(crate) fn namespace(text: &str) -> Result<String, String> {
 /// Whether every control plane has it, with other Secrets than of members.
 pub(crate) fn is_everybodys(namespace: &str) -> bool {
     namespace == "default" || namespace.starts_with("kube-")
+}
+
+/// Fails if that is so of one of these: what is granted there is to read all of their Secrets.
+pub(crate) fn expect_no_others(own: &NamespaceFlag, further: &[String]) -> anyhow::Result<()> {
+    let mut namespaces = further.iter().chain([&own.namespace]);
+    match namespaces.find(|namespace| is_everybodys(namespace)) {
+        Some(namespace) => bail!(
+            "Armadex may read all Secrets of its namespaces, and {namespace} has others than of members: give it one of its own"
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Says of which of these that is so. Whoever has run so goes on: a process that does not start serves nobody.

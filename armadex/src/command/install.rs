@@ -14,19 +14,18 @@ mod withdrawing;
 
 use std::time::Duration;
 
-use anyhow::bail;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 
 use crate::api_group::ApiGroupFlag;
 use crate::control_plane::ControlPlaneFlags;
-use crate::credentials::{NamespaceFlag, is_everybodys, namespace};
+use crate::credentials::{NamespaceFlag, expect_no_others, namespace};
 use applying::{Applier, Edited};
 pub(super) use decision::{is_ours, owner};
-pub(super) use granted::{Grantees, own_roles};
+pub(super) use granted::{Grantees, holders_of};
 use holders::{Holders, Subject};
 pub(super) use homes::other_home;
-pub(super) use manifests::{CREDENTIALS, Manifest, policy, to_remove};
+pub(super) use manifests::{Manifest, policy, to_remove};
 use manifests::{Share, Wanted};
 pub(super) use patience::{Patience, is_the_end};
 pub(super) use registrations::{leads_to, registrations};
@@ -94,22 +93,6 @@ pub(super) struct PlaceFlags {
     pub(super) credential_namespaces: Vec<String>,
 }
 
-impl PlaceFlags {
-    /// What is granted in them is to read all of their Secrets.
-    pub(super) fn expect_its_own(&self) -> anyhow::Result<()> {
-        let mut namespaces = self
-            .credential_namespaces
-            .iter()
-            .chain([&self.own.namespace]);
-        if let Some(namespace) = namespaces.find(|namespace| is_everybodys(namespace)) {
-            bail!(
-                "Armadex may read all Secrets of its namespaces, and {namespace} has others than of members: give it one of its own"
-            );
-        }
-        Ok(())
-    }
-}
-
 /// Who has the rights.
 #[derive(Clone, Debug, Args)]
 pub(super) struct HolderFlags {
@@ -145,7 +128,8 @@ pub(super) fn policy_names() -> PossibleValuesParser {
 
 /// Installs and leaves.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    flags.place.expect_its_own()?;
+    let place = &flags.place;
+    expect_no_others(&place.own, &place.credential_namespaces)?;
     let (client, server) = flags.control_plane.client_and_server().await?;
     let installer = Installer {
         applier: Applier {

@@ -5,6 +5,7 @@ mod keys;
 mod needs;
 mod written;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -12,17 +13,21 @@ use anyhow::{Context as _, ensure};
 use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::Value;
 
-use super::install::{Grantees, HolderFlags, PlaceFlags};
+use super::install::{Grantees, HolderFlags, holders_of};
 use super::policy::policies_of;
+use crate::credentials::{NamespaceFlag, expect_no_others, namespace};
 use crate::visible::{visible, visible_name};
 use grants::{Grants, Namespaces};
 
 /// Print the rights that Armadex needs on the control plane for policies of your own, or for PediaClusters that are written by hand.
 ///
-/// They are roles and bindings for `kubectl apply -f -`, beside what `armadex install` makes, which leaves them alone; `armadex uninstall` takes them away. Nothing is
-/// asked but the files. What a policy reads is granted as narrowly as its text says it: a name or a namespace without a tag is that one, and one that is rendered may be any. Secrets are granted in
-/// the namespaces that the text names, and otherwise in those of --credential-namespaces, where alone they are read. What cannot be told from the text, and what needs no right, is told
-/// on standard error. So is a policy that would not be followed: nothing is printed for it, the others are printed all the same, and the exit code is 1.
+/// They are roles and bindings for `kubectl apply -f -`, beside what `armadex install` or helm makes. None of these is changed: each is called
+/// armadex:NAMESPACE:policy:NAME, or so, after whose it is and what it is for, and `armadex install` leaves it alone; `armadex uninstall` takes it away. Nothing is asked
+/// but the files. What a policy reads is granted as narrowly as its text says it: a name or a namespace without a tag is that one, and one that is rendered may be any.
+/// Secrets are granted in the namespaces of --credential-namespaces, where alone they are read.
+///
+/// On standard error it says who has the rights, which has to be whoever Armadex runs as, what cannot be told from the text, and what needs no right. A policy that would
+/// not be followed is told there too: nothing is printed for it, the others are printed all the same, and the exit code is 1.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("purpose").required(true).multiple(true).args(["for_policy", "for"])))]
 pub(crate) struct Flags {
@@ -33,14 +38,18 @@ pub(crate) struct Flags {
     #[arg(long = "for", value_enum, value_name = "WHAT", id = "for")]
     what: Vec<What>,
     #[command(flatten)]
-    place: PlaceFlags,
+    own: NamespaceFlag,
+    /// Namespaces whose Secrets Armadex may read, as it is started with. Where a policy names another one, that is told and not granted. Default: those that the texts
+    /// of the policies name without a tag, each of which is told.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = namespace)]
+    credential_namespaces: Vec<String>,
     #[command(flatten)]
     holders: HolderFlags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// PediaClusters that somebody writes, with credentials in Secrets of --namespace and --credential-namespaces.
+    /// PediaClusters that somebody writes, with credentials in Secrets of --credential-namespaces, or of --namespace if none is named.
     #[value(name = "pediacluster")]
     PediaCluster,
 }
@@ -57,7 +66,7 @@ struct Printed {
 
 /// Reads and prints; fails if nothing is granted for one of the policies.
 pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
-    flags.place.expect_its_own()?;
+    expect_no_others(&flags.own, &flags.credential_namespaces)?;
     let printed = printed(flags)?;
     let written = std::io::stdout().lock().write_all(printed.text.as_bytes());
     written.context("cannot write the rights")?;
@@ -76,20 +85,23 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
 }
 
 fn printed(flags: &Flags) -> anyhow::Result<Printed> {
-    let (home, further) = (
-        &flags.place.own.namespace,
-        &flags.place.credential_namespaces,
-    );
-    let namespaces = Namespaces { home, further };
+    let home = &flags.own.namespace;
+    let namespaces = Namespaces {
+        home,
+        named: &flags.credential_namespaces,
+    };
     let mut grants = Grants::default();
-    let found = policies_of(&flags.for_policy)?;
+    let mut found = policies_of(&flags.for_policy)?;
     for other in found.others {
         grants.notes.push(format!(
             "{other} is no ClusterImportPolicy, and nothing is granted for it"
         ));
     }
     for (name, spec) in &found.policies {
-        grants.add_policy(name, &needs::of_policy(spec), &namespaces);
+        match needs::of_policy(spec) {
+            Ok(needs) => grants.add_policy(name, &needs, &namespaces),
+            Err(refusal) => found.refused.push(format!("{name}: {refusal}")),
+        }
     }
     if flags.what.contains(&What::PediaCluster) {
         grants.add_pedia_clusters(&namespaces);
@@ -104,10 +116,23 @@ fn printed(flags: &Flags) -> anyhow::Result<Printed> {
     for (words, object) in &objects {
         text.push_str(&document(words, object)?);
     }
+    grants.notes.extend(who_has(&objects));
     Ok(Printed {
         text,
         notes: grants.notes,
         refused: found.refused,
+    })
+}
+
+/// Who has the rights, if any are printed. Rights of others are of no use.
+fn who_has(objects: &[(String, Value)]) -> Option<String> {
+    let holders = objects.iter().flat_map(|(_, object)| holders_of(object));
+    let holders: BTreeSet<String> = holders.collect();
+    let holders = Vec::from_iter(holders).join(", ");
+    (!holders.is_empty()).then(|| {
+        format!(
+            "what is printed is granted to {holders}: if Armadex runs as somebody else, say --namespace, --apart or --subject"
+        )
     })
 }
 

@@ -420,16 +420,16 @@ mod tests {
                 json!({"app.kubernetes.io/managed-by": "armadex", "armadex.dev/home": home});
             json!({"metadata": {"labels": labels}})
         };
-        let further = |namespace: &str| {
-            format!(
-                "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings/armadex-credentials"
-            )
+        let further = |namespace: &str, name: &str| {
+            format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings/{name}")
         };
+        let by_rbac = further("team-a", "armadex:fleet:policy:mine:credentials");
+        let of_other = further("team-b", "armadex-credentials");
         let synchro = format!("{BINDINGS}/armadex-synchro");
         let mut granted = of("fleet");
         granted["metadata"]["annotations"] = json!({"armadex.dev/granted-for": "policy/mine"});
-        host.put(&further("team-a"), granted);
-        host.put(&further("team-b"), of("other"));
+        host.put(&by_rbac, granted);
+        host.put(&of_other, of("other"));
         host.put(&synchro, of("other"));
         host.put(ROLE, of("fleet"));
         let (done, told) = remove_all(&host).await;
@@ -437,10 +437,10 @@ mod tests {
         assert_eq!(
             told,
             "clusterrole.rbac.authorization.k8s.io/armadex-synchro deleted\n\
-             rolebinding.rbac.authorization.k8s.io/armadex-credentials deleted in team-a\n"
+             rolebinding.rbac.authorization.k8s.io/armadex:fleet:policy:mine:credentials deleted in team-a\n"
         );
         let stays = |path: &str| host.get(path).is_some();
-        assert!(stays(&further("team-b")) && stays(&synchro) && !stays(&further("team-a")));
+        assert!(stays(&of_other) && stays(&synchro) && !stays(&by_rbac));
     }
 
     /// As one that an API server had asked for just before it lost the right.

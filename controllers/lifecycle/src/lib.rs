@@ -23,7 +23,7 @@ mod validate;
 pub use cluster::decode;
 pub use controller::run;
 pub use plan::{Facts, Planned, Step, plan};
-pub use references::Lookup;
+pub use references::{Lookup, name_in, namespace_in};
 pub use validate::{Compiled, validate};
 
 use armadex_crds::conditions::LifecycleReason;

@@ -76,14 +76,14 @@ fn render(
             let text = template
                 .render(data)
                 .map_err(|error| failed("namespaceTemplate", error.to_string()))?;
-            named(&text, is_namespace).map_err(|message| failed("namespaceTemplate", message))?
+            namespace_in(&text).map_err(|message| failed("namespaceTemplate", message))?
         }
     };
     let text = compiled
         .name
         .render(data)
         .map_err(|error| failed("nameTemplate", error.to_string()))?;
-    let name = named(&text, is_name).map_err(|message| failed("nameTemplate", message))?;
+    let name = name_in(&text).map_err(|message| failed("nameTemplate", message))?;
     let LifecycleReference {
         group,
         version,
@@ -97,6 +97,16 @@ fn render(
         namespace,
         name,
     })
+}
+
+/// The namespace that a template has rendered to; what is wrong, if it is none.
+pub fn namespace_in(text: &str) -> Result<String, String> {
+    named(text, is_namespace)
+}
+
+/// The same of the name of an object.
+pub fn name_in(text: &str) -> Result<String, String> {
+    named(text, is_name)
 }
 
 /// The text without space around it, if it can be a name.

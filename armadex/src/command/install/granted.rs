@@ -5,10 +5,8 @@ use kube::core::ObjectMeta;
 use serde_json::{Value, json};
 
 use super::decision::labelled;
-use super::holders::{Holders, PARTS};
+use super::holders::{Holders, PARTS, Told};
 use super::homes::HOME_LABEL;
-use super::manifests::CREDENTIALS;
-use super::shipped;
 
 /// The annotation that says what a right was granted for.
 const GRANTED_FOR: &str = "armadex.dev/granted-for";
@@ -21,6 +19,13 @@ pub(crate) struct Grantees {
 }
 
 impl Grantees {
+    /// What a role for a purpose is called, and its binding. What is installed has no colon in its name, be it by helm, and what others are granted for the same purpose
+    /// has another name: whoever applies or deletes one of them leaves the rest as it is.
+    pub(crate) fn name(&self, purpose: &str) -> String {
+        let (home, mark) = (&self.home, self.holders.mark());
+        format!("armadex:{home}{mark}:{purpose}")
+    }
+
     /// A role for a purpose.
     pub(crate) fn role(&self, mut role: Value, purpose: &str) -> Value {
         role["metadata"]["labels"][HOME_LABEL] = json!(self.home);
@@ -43,10 +48,8 @@ pub(super) fn is_granted(metadata: &ObjectMeta) -> bool {
     annotations.is_some_and(|annotations| annotations.contains_key(GRANTED_FOR))
 }
 
-/// The roles that Armadex has for itself, whatever policies there are.
-pub(crate) fn own_roles() -> Vec<String> {
-    let rights = shipped::rights();
-    let roles = rights.iter().filter(|object| object["rules"].is_array());
-    let names = roles.filter_map(|role| role.pointer("/metadata/name")?.as_str());
-    names.chain([CREDENTIALS]).map(str::to_owned).collect()
+/// Who has the role of a binding, as it is said on the command line.
+pub(crate) fn holders_of(binding: &Value) -> Vec<String> {
+    let subjects = binding["subjects"].as_array().into_iter().flatten();
+    subjects.map(|subject| Told(subject).to_string()).collect()
 }

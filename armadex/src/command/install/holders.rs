@@ -1,10 +1,12 @@
 //! Who has the roles of Armadex on a control plane: an account for all of them, one for each part, or whoever is named. Pure.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
 use armadex_crds::is_subdomain;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 /// The account that has all roles, as the manifests call it.
 pub(super) const ACCOUNT: &str = "armadex";
@@ -26,6 +28,9 @@ pub(crate) enum Holders {
     /// These alone, and no account is made.
     Named(Vec<Subject>),
 }
+
+/// Bytes of a digest: nobody has so many holders that two are told by the same.
+const MARK: usize = 4;
 
 /// A part of Armadex that may run apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +77,21 @@ impl Holders {
             Self::One => vec![ACCOUNT],
             Self::Apart => [Apiserver, Synchro, Controllers].map(Part::account).into(),
             Self::Named(_) => Vec::new(),
+        }
+    }
+
+    /// What tells them from other holders, at the end of a word; nothing for the account.
+    pub(super) fn mark(&self) -> String {
+        match self {
+            Self::One => String::new(),
+            Self::Apart => ":apart".to_owned(),
+            Self::Named(subjects) => {
+                let subjects = subjects.iter().map(Subject::to_value);
+                let told: BTreeSet<String> = subjects.map(|it| Told(&it).to_string()).collect();
+                let told = Vec::from_iter(told).join("\n");
+                let digest = Sha256::digest(told).into_iter().take(MARK);
+                digest.fold(":".to_owned(), |mark, byte| format!("{mark}{byte:02x}"))
+            }
         }
     }
 
@@ -197,6 +217,26 @@ mod tests {
             let refused = text.parse::<Subject>().expect_err(text);
             assert!(refused.contains(word), "{text}: {refused}");
         }
+    }
+
+    #[test]
+    fn holders_are_told_from_others_however_they_are_said() {
+        let named = |subjects: &[&str]| {
+            let subjects = subjects.iter().map(|text| text.parse().expect("one"));
+            Holders::Named(subjects.collect()).mark()
+        };
+        let both = named(&["user:a", "group:b"]);
+        assert_eq!(both, named(&["group:b", "user:a", "user:a"]));
+        let marks = [
+            Holders::One.mark(),
+            Holders::Apart.mark(),
+            named(&["user:a"]),
+            named(&["group:a"]),
+            both,
+        ];
+        assert_eq!(marks[..2], ["", ":apart"]);
+        assert_eq!(BTreeSet::from(marks.clone()).len(), 5, "{marks:?}");
+        assert!(marks[2..].iter().all(|mark| mark.len() == 9), "{marks:?}");
     }
 
     fn bindings() -> Vec<Value> {

@@ -14,7 +14,7 @@ use super::homes::HOME_LABEL;
 use super::shipped::{self, HOME};
 
 /// The role by which credentials of members are read, and its binding.
-pub(crate) const CREDENTIALS: &str = "armadex-credentials";
+pub(super) const CREDENTIALS: &str = "armadex-credentials";
 /// The role by which the API server registers itself, and its binding.
 const REGISTRATION: &str = "armadex-registration";
 

@@ -358,15 +358,17 @@ async fn what_was_granted_beside_what_is_installed_stays() {
         home: "clusterpedia-system".to_owned(),
         holders: Holders::One,
     };
-    let metadata = json!({"name": "armadex-credentials", "namespace": "team-c"});
-    let role = grantees.role(json!({"metadata": metadata}), "policy/mine");
-    host.put(&credentials_in("team-c"), role);
+    let name = grantees.name("policy:mine:credentials");
+    let granted = credentials_in("team-c").replace("armadex-credentials", &name);
+    let metadata = json!({"name": name, "namespace": "team-c"});
+    let binding = grantees.binding(json!({"metadata": metadata}), "policy/mine", "synchro");
+    host.put(&granted, binding);
     let (done, _) = install(&host, &["--credential-namespaces", "team-a"]).await;
     assert_eq!(done, Ok(()));
     let (done, lines) = install(&host, &[]).await;
     assert_eq!(done, Ok(()));
     assert!(host.get(&credentials_in("team-a")).is_none(), "{lines:#?}");
-    assert!(host.get(&credentials_in("team-c")).is_some(), "{lines:#?}");
+    assert!(host.get(&granted).is_some(), "{lines:#?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -585,7 +587,8 @@ fn a_namespace_that_others_use_is_not_granted() {
         ["--credential-namespaces", "a,kube-public"],
     ] {
         let flags = flags(&words).expect("they are understood");
-        let refused = flags.place.expect_its_own().expect_err("others use it");
+        let (own, further) = (&flags.place.own, &flags.place.credential_namespaces);
+        let refused = expect_no_others(own, further).expect_err("others use it");
         assert!(refused.to_string().contains("one of its own"), "{refused}");
     }
 }

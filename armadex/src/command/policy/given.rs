@@ -37,6 +37,11 @@ const CORE: [(&str, bool); 16] = [
     ("services", true),
 ];
 
+/// Whether objects of a kind that every control plane serves lie in namespaces. Of others that is not known.
+pub(in crate::command) fn lies_in_namespaces(group: &str, resource: &str) -> bool {
+    group.is_empty() && CORE.contains(&(resource, true))
+}
+
 /// Every object that was given, and the kinds that are known without one.
 pub(super) struct Given {
     /// By group and plural name.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::needs::{Need, Place, secrets};
-use crate::command::install::{CREDENTIALS, Grantees, own_roles};
+use crate::command::install::Grantees;
 use crate::credentials::{is_everybodys, namespace};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -20,27 +20,32 @@ pub(super) struct Namespaces<'a> {
     /// Its own.
     pub(super) home: &'a str,
     /// Those of --credential-namespaces.
-    pub(super) further: &'a [String],
+    pub(super) named: &'a [String],
 }
 
 /// What is granted, and words about what is not.
 #[derive(Debug, Default)]
 pub(super) struct Grants {
-    all: BTreeMap<Address, Grant>,
+    all: BTreeMap<Address, Vec<Grant>>,
     pub(super) notes: Vec<String>,
 }
 
-/// The namespace, if it is granted in one alone, and the name of the role.
-type Address = (Option<String>, String);
+/// What one role is for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Address {
+    /// None where it is granted in all of them.
+    namespace: Option<String>,
+    /// As the annotation of the role says it.
+    purpose: String,
+    are_credentials: bool,
+}
 
-#[derive(Debug, Default)]
+/// A rule, and what it is for.
+#[derive(Debug)]
 struct Grant {
-    parts: &'static str,
-    rules: Vec<Value>,
-    /// What the rights are for, in a word each.
-    purposes: BTreeSet<String>,
-    /// The same in words.
-    why: Vec<String>,
+    rule: Value,
+    is_of_secrets: bool,
+    why: String,
 }
 
 impl Grants {
@@ -49,33 +54,9 @@ impl Grants {
         let purpose = format!("policy/{policy}");
         let (credentials, others): (Vec<_>, Vec<_>) =
             needs.iter().partition(|need| need.are_credentials);
-        for need in credentials {
+        for need in credentials.into_iter().chain(others) {
             for namespace in self.places(&purpose, need, namespaces) {
-                if self.may_be_granted(&purpose, &namespace, namespaces) {
-                    self.grant(
-                        (Some(namespace), CREDENTIALS.to_owned()),
-                        WITH_SYNCHRO,
-                        &purpose,
-                        need,
-                    );
-                }
-            }
-        }
-        let role = role_of(policy);
-        for need in others {
-            let place = match &need.place {
-                Place::In(namespace) => Some(namespace.clone()),
-                Place::Everywhere | Place::Credentials => None,
-            };
-            let is_granted = match &place {
-                Some(namespace) if need.is_of_secrets() => {
-                    self.has_credentials(namespace)
-                        || !self.may_be_granted(&purpose, namespace, namespaces)
-                }
-                _ => false,
-            };
-            if !is_granted {
-                self.grant((place, role.clone()), CONTROLLERS, &purpose, need);
+                self.grant(namespace, &purpose, need);
             }
         }
     }
@@ -84,17 +65,20 @@ impl Grants {
     pub(super) fn add_pedia_clusters(&mut self, namespaces: &Namespaces<'_>) {
         let why = "credentials that PediaClusters name by authenticationFrom".to_owned();
         let need = secrets(why, Place::Credentials);
-        let home = std::iter::once(namespaces.home);
-        for namespace in home.chain(namespaces.further.iter().map(String::as_str)) {
-            let address = (Some(namespace.to_owned()), CREDENTIALS.to_owned());
-            self.grant(address, WITH_SYNCHRO, PEDIACLUSTER, &need);
+        let home = [namespaces.home.to_owned()];
+        let all = match namespaces.named {
+            [] => &home,
+            named => named,
+        };
+        for namespace in all {
+            self.grant(Some(namespace.clone()), PEDIACLUSTER, &need);
         }
     }
 
-    /// Says which of the further namespaces nothing of this needs.
+    /// Says in which of the namespaces nothing of this is read.
     pub(super) fn tell_unused(&mut self, namespaces: &Namespaces<'_>) {
-        let is_unused = |name: &&String| *name != namespaces.home && !self.has_credentials(name);
-        let unused = namespaces.further.iter().filter(is_unused);
+        let is_unused = |name: &&String| !self.reads_secrets_in(name);
+        let unused = namespaces.named.iter().filter(is_unused);
         let unused: Vec<&str> = unused.map(String::as_str).collect();
         if !unused.is_empty() {
             let unused = unused.join(", ");
@@ -106,84 +90,113 @@ impl Grants {
 
     /// Each role and whoever has it, with words about it.
     pub(super) fn objects(&self, grantees: &Grantees) -> Vec<(String, Value)> {
-        let grants = self.all.iter().flat_map(|((namespace, name), grant)| {
-            let kind = match namespace {
-                Some(_) => "Role",
-                None => "ClusterRole",
-            };
-            let mut object =
-                json!({"apiVersion": format!("{RBAC}/v1"), "metadata": {"name": name}});
-            if let Some(namespace) = namespace {
-                object["metadata"]["namespace"] = json!(namespace);
+        let pairs = self.all.iter();
+        let pairs = pairs.flat_map(|(address, grants)| pair(address, grants, grantees));
+        pairs.collect()
+    }
+
+    /// Where a need is granted: in these namespaces, or in all.
+    fn places(
+        &mut self,
+        purpose: &str,
+        need: &Need,
+        namespaces: &Namespaces<'_>,
+    ) -> Vec<Option<String>> {
+        let places = match &need.place {
+            Place::Everywhere => return vec![None],
+            Place::In(namespace) if !need.is_of_secrets() => return vec![Some(namespace.clone())],
+            Place::In(namespace) if self.may_be_read(purpose, namespace, namespaces) => {
+                vec![namespace.clone()]
             }
-            let (mut role, mut binding) = (object.clone(), object);
-            role["kind"] = json!(kind);
-            role["rules"] = json!(grant.rules);
-            binding["kind"] = json!(format!("{kind}Binding"));
-            binding["roleRef"] = json!({"apiGroup": RBAC, "kind": kind, "name": name});
-            let purposes: Vec<&str> = grant.purposes.iter().map(String::as_str).collect();
-            let purposes = purposes.join(",");
-            [
-                (grant.why.join("\n"), grantees.role(role, &purposes)),
-                (
-                    String::new(),
-                    grantees.binding(binding, &purposes, grant.parts),
-                ),
-            ]
-        });
-        grants.collect()
+            Place::In(_) => Vec::new(),
+            Place::Credentials => self.of_credentials(purpose, need, namespaces),
+        };
+        places.into_iter().map(Some).collect()
     }
 
     /// The namespaces that credentials are read in.
-    fn places(&mut self, purpose: &str, need: &Need, namespaces: &Namespaces<'_>) -> Vec<String> {
-        if let Place::In(namespace) = &need.place {
-            return vec![namespace.clone()];
-        }
-        let (why, home) = (&need.why, namespaces.home);
-        if namespaces.further.is_empty() {
+    fn of_credentials(
+        &mut self,
+        purpose: &str,
+        need: &Need,
+        namespaces: &Namespaces<'_>,
+    ) -> Vec<String> {
+        if namespaces.named.is_empty() {
+            let (why, home) = (&need.why, namespaces.home);
             self.note(format!(
-                "{purpose}: {why} are Secrets whose namespaces it does not say in so many words: those of {home} may be read anyway; name the others in \
+                "{purpose}: {why} are Secrets whose namespaces it does not say in so many words: `armadex install` grants those of {home}; name the others in \
                  --credential-namespaces, here and where Armadex is started, or nothing is granted there"
             ));
         }
-        namespaces.further.to_vec()
+        namespaces.named.to_vec()
     }
 
-    /// Whether a right to read Secrets of a namespace is to be granted for a policy; says so if not.
-    fn may_be_granted(&mut self, purpose: &str, name: &str, namespaces: &Namespaces<'_>) -> bool {
-        let note = match namespace(name) {
-            _ if name == namespaces.home => format!(
-                "{purpose}: Secrets of {name} may be read by the rights that its Armadex has anyway, so none is printed for that"
+    /// Whether Secrets of a namespace that a policy's text names may be read for it; says what is to be known of that.
+    fn may_be_read(&mut self, purpose: &str, name: &str, namespaces: &Namespaces<'_>) -> bool {
+        let asked_for = namespaces.named.iter().any(|named| named == name);
+        let (is_granted, note) = match namespace(name) {
+            _ if asked_for => return true,
+            _ if name == namespaces.home => (
+                false,
+                format!(
+                    "Secrets of {name} may be read by what `armadex install` grants, so no right is printed for that: where helm has Armadex in the cluster \
+                     that it serves, name {name} in --credential-namespaces"
+                ),
             ),
-            Err(refusal) => format!(
-                "{purpose}: Secrets of {name} are named and will not be read, so no right is granted for that: --credential-namespaces takes no such namespace ({refusal})"
+            Err(refusal) => (
+                false,
+                format!("Secrets of {name} are named, and there is no such namespace ({refusal})"),
             ),
-            Ok(_) if is_everybodys(name) => format!(
-                "{purpose}: Secrets of {name} are named, and others use it too: no right is granted for that, so put them into a namespace of their own"
+            Ok(_) if is_everybodys(name) => (
+                false,
+                format!(
+                    "Secrets of {name} are named, and others use it too: no right is granted for that, so put them into a namespace of their own"
+                ),
             ),
-            Ok(_) => return true,
+            Ok(_) if namespaces.named.is_empty() => (
+                true,
+                format!(
+                    "Secrets of {name} may be read by what is printed, as the text of the policy names it: --credential-namespaces holds policies to the \
+                     namespaces that you mean"
+                ),
+            ),
+            Ok(_) => (
+                false,
+                format!(
+                    "Secrets of {name} are named, and --credential-namespaces does not name it: no right is granted for that"
+                ),
+            ),
         };
-        self.note(note);
-        false
+        self.note(format!("{purpose}: {note}"));
+        is_granted
     }
 
-    fn has_credentials(&self, namespace: &str) -> bool {
-        let address = (Some(namespace.to_owned()), CREDENTIALS.to_owned());
-        self.all.contains_key(&address)
+    fn reads_secrets_in(&self, name: &str) -> bool {
+        let mut all = self.all.iter();
+        all.any(|(address, grants)| {
+            address.namespace.as_deref() == Some(name)
+                && grants.iter().any(|grant| grant.is_of_secrets)
+        })
     }
 
-    fn grant(&mut self, address: Address, parts: &'static str, purpose: &str, need: &Need) {
-        let grant = self.all.entry(address).or_default();
-        grant.parts = parts;
-        grant.purposes.insert(purpose.to_owned());
-        let rule = rule(need);
-        if !grant.rules.contains(&rule) {
-            grant.rules.push(rule);
+    /// Each rule once. Whoever reads all Secrets of a namespace as credentials needs no other right to them.
+    fn grant(&mut self, namespace: Option<String>, purpose: &str, need: &Need) {
+        let mut address = Address {
+            namespace,
+            purpose: purpose.to_owned(),
+            are_credentials: true,
+        };
+        if need.is_of_secrets() && !need.are_credentials && self.all.contains_key(&address) {
+            return;
         }
-        let why = format!("{purpose}: {}", need.why);
-        if !grant.why.contains(&why) {
-            grant.why.push(why);
-        }
+        address.are_credentials = need.are_credentials;
+        let grants = self.all.entry(address).or_default();
+        let grant = Grant {
+            rule: rule(need),
+            is_of_secrets: need.is_of_secrets(),
+            why: format!("{purpose}: {}", need.why),
+        };
+        grants.push(grant);
     }
 
     fn note(&mut self, note: String) {
@@ -193,13 +206,43 @@ impl Grants {
     }
 }
 
-/// As those of the shipped policies are called, but for a name that Armadex has for itself.
-fn role_of(policy: &str) -> String {
-    let role = format!("armadex-{policy}");
-    match own_roles().contains(&role) {
-        true => format!("armadex-policy-{policy}"),
-        false => role,
+/// A role, and who has it.
+fn pair(address: &Address, grants: &[Grant], grantees: &Grantees) -> [(String, Value); 2] {
+    let Address {
+        namespace,
+        purpose,
+        are_credentials,
+    } = address;
+    let (tail, parts) = match are_credentials {
+        true => (":credentials", WITH_SYNCHRO),
+        false => ("", CONTROLLERS),
+    };
+    let name = grantees.name(&format!("{}{tail}", purpose.replace('/', ":")));
+    let kind = match namespace {
+        Some(_) => "Role",
+        None => "ClusterRole",
+    };
+    let mut object = json!({"apiVersion": format!("{RBAC}/v1"), "metadata": {"name": name}});
+    if let Some(namespace) = namespace {
+        object["metadata"]["namespace"] = json!(namespace);
     }
+    let (mut role, mut binding) = (object.clone(), object);
+    let mut rules: Vec<&Value> = Vec::new();
+    for grant in grants {
+        if !rules.contains(&&grant.rule) {
+            rules.push(&grant.rule);
+        }
+    }
+    role["kind"] = json!(kind);
+    role["rules"] = json!(rules);
+    binding["kind"] = json!(format!("{kind}Binding"));
+    binding["roleRef"] = json!({"apiGroup": RBAC, "kind": kind, "name": name});
+    let why: BTreeSet<&str> = grants.iter().map(|grant| grant.why.as_str()).collect();
+    let why: Vec<&str> = why.into_iter().collect();
+    [
+        (why.join("\n"), grantees.role(role, purpose)),
+        (String::new(), grantees.binding(binding, purpose, parts)),
+    ]
 }
 
 fn rule(need: &Need) -> Value {

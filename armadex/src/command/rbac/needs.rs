@@ -1,8 +1,12 @@
-//! What the controllers and the synchro ask a control plane for because of a policy. Pure.
+//! What the controllers and the synchro ask a control plane for because of a policy, or why it cannot be followed. Pure.
 
-use armadex_crds::{ClusterImportPolicySpec, PolicyReference};
+use armadex_crds::{ClusterImportPolicySpec, PolicyReference, is_serving_secret};
+use armadex_importpolicy::validate_namespaces;
+use armadex_lifecycle::{name_in, namespace_in};
+use armadex_policy::check_kind;
 
 use super::written::{Written, credential_namespaces};
+use crate::command::policy::lies_in_namespaces;
 
 /// Objects that are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +17,7 @@ pub(super) struct Need {
     /// The one object; all of them if there is none.
     pub(super) name: Option<String>,
     pub(super) place: Place,
-    /// They are read as credentials of members, which the synchro does too.
+    /// The synchro reads them too, as credentials of members.
     pub(super) are_credentials: bool,
     /// What for, in words.
     pub(super) why: String,
@@ -37,23 +41,35 @@ const WATCHED: &[&str] = &["list", "watch"];
 /// One that is named, in a namespace whose others are nobody's business: it is read again and again.
 const READ: &[&str] = &["get"];
 
-/// Of a policy.
-pub(super) fn of_policy(spec: &ClusterImportPolicySpec) -> Vec<Need> {
-    let references = spec.references.iter().map(of_reference);
+/// Of a policy. Fails for one of which nothing would come on any control plane: what names no kind may be every kind where it stands in a role.
+pub(super) fn of_policy(spec: &ClusterImportPolicySpec) -> Result<Vec<Need>, String> {
+    let references = spec.references.iter();
+    let lie_in_namespaces = references.map(|it| lies_in_namespaces(&it.group, &it.resource));
+    let namespaces = validate_namespaces(spec, lie_in_namespaces);
+    namespaces.map_err(|invalid| invalid.message)?;
+    let mut needs = vec![source(spec)?];
+    for reference in &spec.references {
+        let need = of_reference(reference);
+        let field = format!("references[{}]", reference.key);
+        needs.push(need.map_err(|refusal| format!("{field}: {refusal}"))?);
+    }
     let credentials = credential_namespaces(&spec.template).into_iter();
-    let credentials = credentials.map(|namespace| {
+    needs.extend(credentials.map(|namespace| {
         let why = "credentials that the template names by authenticationFrom";
-        secrets(why.to_owned(), place(namespace))
-    });
-    let source = std::iter::once(source(spec));
-    source.chain(references).chain(credentials).collect()
+        let place = match namespace {
+            Written::Fixed(namespace) => Place::In(namespace),
+            Written::Rendered => Place::Credentials,
+        };
+        secrets(why.to_owned(), place)
+    }));
+    Ok(needs)
 }
 
 /// Secrets with credentials of members.
 pub(super) fn secrets(why: String, place: Place) -> Need {
     Need {
         group: String::new(),
-        resource: "secrets".to_owned(),
+        resource: SECRETS.to_owned(),
         verbs: FOLLOWED,
         name: None,
         place,
@@ -68,34 +84,30 @@ impl Need {
     }
 }
 
+const SECRETS: &str = "secrets";
+
 fn is_secrets(group: &str, resource: &str) -> bool {
-    group.is_empty() && resource == "secrets"
+    group.is_empty() && resource == SECRETS
 }
 
-fn place(namespace: Written) -> Place {
-    match namespace {
-        Written::Fixed(namespace) => Place::In(namespace),
-        Written::Rendered => Place::Credentials,
-    }
-}
-
-fn source(spec: &ClusterImportPolicySpec) -> Need {
+fn source(spec: &ClusterImportPolicySpec) -> Result<Need, String> {
     let (group, resource) = (&spec.source.group, &spec.source.resource);
-    if is_secrets(group, resource) {
-        return secrets("the source objects".to_owned(), Place::Credentials);
-    }
-    Need {
+    check_kind(group, resource).map_err(|refusal| format!("source: {refusal}"))?;
+    Ok(Need {
         group: group.clone(),
         resource: resource.clone(),
         verbs: WATCHED,
         name: None,
-        place: Place::Everywhere,
+        place: match is_secrets(group, resource) {
+            true => Place::Credentials,
+            false => Place::Everywhere,
+        },
         are_credentials: false,
         why: "the source objects".to_owned(),
-    }
+    })
 }
 
-fn of_reference(reference: &PolicyReference) -> Need {
+fn of_reference(reference: &PolicyReference) -> Result<Need, String> {
     let PolicyReference {
         key,
         group,
@@ -104,36 +116,51 @@ fn of_reference(reference: &PolicyReference) -> Need {
         namespace_template,
         name_template,
     } = reference;
-    let why = format!("references[{key}]");
+    check_kind(group, resource)?;
+    let of_secrets = is_secrets(group, resource);
     let name = match Written::of(name_template) {
-        Written::Fixed(name) => Some(name),
+        Written::Fixed(name) => Some(checked_name(&name, of_secrets)?),
         Written::Rendered => None,
     };
-    let namespace = Written::of(namespace_template);
-    if is_secrets(group, resource) && namespace == Written::Rendered {
-        return secrets(why, Place::Credentials);
-    }
     let named = if name.is_some() { READ } else { FOLLOWED };
-    let by_name = "; it alone, so a change is known some seconds later";
-    let (verbs, place, more) = match namespace {
+    let (verbs, place, more) = match Written::of(namespace_template) {
         // Of a kind without namespaces each object is watched by itself.
-        Written::Fixed(none) if none.is_empty() => (WATCHED, Place::Everywhere, ""),
-        Written::Fixed(namespace) if name.is_some() => (named, Place::In(namespace), by_name),
-        Written::Fixed(namespace) => (named, Place::In(namespace), ""),
+        _ if namespace_template.is_empty() => (WATCHED, Place::Everywhere, ""),
+        Written::Fixed(text) => {
+            let namespace = namespace_in(&text);
+            let place = namespace.map_err(|refusal| format!("namespaceTemplate {refusal}"))?;
+            (named, Place::In(place), "")
+        }
+        Written::Rendered if of_secrets => (named, Place::Credentials, ""),
         Written::Rendered => {
             let words =
                 "; in all namespaces, as namespaceTemplate names another for each source object";
             (named, Place::Everywhere, words)
         }
     };
-    Need {
+    let later = match verbs == READ && place != Place::Everywhere {
+        true => "; it alone, so a change is known some seconds later",
+        false => "",
+    };
+    Ok(Need {
         group: group.clone(),
         resource: resource.clone(),
         verbs,
         name,
         place,
         are_credentials: false,
-        why: format!("{why}{more}"),
+        why: format!("references[{key}]{later}{more}"),
+    })
+}
+
+/// A name that stands in the text. In a role the empty one would be every object.
+fn checked_name(text: &str, of_secrets: bool) -> Result<String, String> {
+    let name = name_in(text).map_err(|refusal| format!("nameTemplate {refusal}"))?;
+    match of_secrets && is_serving_secret(&name) {
+        true => Err(format!(
+            "the Secret {name} is read for no policy: it is the serving certificate of Armadex"
+        )),
+        false => Ok(name),
     }
 }
 
@@ -143,15 +170,20 @@ mod tests {
 
     use super::*;
 
-    /// Verbs, what of, and where, of the one reference.
-    fn asked(reference: &serde_json::Value) -> (Vec<&'static str>, Option<String>, Place) {
+    /// With one reference, to ConfigMaps where it does not say otherwise.
+    fn spec(reference: &serde_json::Value) -> ClusterImportPolicySpec {
         let mut fields = json!({"key": "k", "group": "", "resource": "configmaps"});
         let more = reference.as_object().expect("fields").clone();
         fields.as_object_mut().expect("fields").extend(more);
         let spec = json!({"source": {"group": "a.example", "resource": "members"}, "references": [fields],
             "nameTemplate": "x", "template": "spec: {}", "creationCondition": "true"});
-        let spec = serde_json::from_value(spec).expect("a spec");
-        let needs = of_policy(&spec);
+        serde_json::from_value(spec).expect("a spec")
+    }
+
+    /// Verbs, what of, and where, of the one reference.
+    fn asked(reference: &serde_json::Value) -> (Vec<&'static str>, Option<String>, Place) {
+        let spec = spec(reference);
+        let needs = of_policy(&spec).expect("it is followed");
         let [source, need] = &needs[..] else {
             panic!("{needs:#?}");
         };
@@ -185,22 +217,81 @@ mod tests {
             with(rendered, "one"),
             (vec!["get"], named.clone(), Place::Everywhere)
         );
-        assert_eq!(
-            with("", "one"),
-            (vec!["list", "watch"], named, Place::Everywhere)
-        );
-        assert_eq!(
-            with("", rendered),
-            (vec!["list", "watch"], None, Place::Everywhere)
-        );
+        let alone = |name: &str| asked(&json!({"resource": "nodes", "nameTemplate": name}));
+        let watched = vec!["list", "watch"];
+        assert_eq!(alone("one"), (watched.clone(), named, Place::Everywhere));
+        assert_eq!(alone(rendered), (watched, None, Place::Everywhere));
     }
 
     #[test]
     fn secrets_are_read_where_credentials_lie() {
-        let secret = |namespace: &str| {
-            asked(&json!({"resource": "secrets", "namespaceTemplate": namespace, "nameTemplate": "{{source.a}}"})).2
+        let secret = |namespace: &str, name: &str| {
+            asked(
+                &json!({"resource": "secrets", "namespaceTemplate": namespace, "nameTemplate": name}),
+            )
         };
-        assert_eq!(secret("team-a"), Place::In("team-a".to_owned()));
-        assert_eq!(secret("{{source.metadata.namespace}}"), Place::Credentials);
+        let (rendered, one) = ("{{source.a}}", Some("one".to_owned()));
+        let team_a = Place::In("team-a".to_owned());
+        let followed = FOLLOWED.to_vec();
+        assert_eq!(secret("team-a", rendered), (followed.clone(), None, team_a));
+        let anywhere = Place::Credentials;
+        assert_eq!(
+            secret(rendered, rendered),
+            (followed, None, anywhere.clone())
+        );
+        assert_eq!(secret(rendered, "one"), (vec!["get"], one, anywhere));
+    }
+
+    #[test]
+    fn what_would_be_more_in_a_role_than_in_a_policy_is_refused() {
+        let rendered = "{{source.a}}";
+        let secret = |namespace: &str, name: &str| json!({"resource": "secrets", "namespaceTemplate": namespace, "nameTemplate": name});
+        let kind = |group: &str, resource: &str| json!({"group": group, "resource": resource, "namespaceTemplate": rendered, "nameTemplate": rendered});
+        for (reference, refusal) in [
+            (kind("", "*"), "\"*\" is not the name of a resource"),
+            (kind("", ""), "\"\" is not the name of a resource"),
+            (kind("*", "pods"), "\"*\" is not the name of a group"),
+            (
+                kind("", "pods/exec"),
+                "\"pods/exec\" is not the name of a resource",
+            ),
+            (
+                kind("", "Secrets"),
+                "\"Secrets\" is not the name of a resource",
+            ),
+            (
+                secret("", rendered),
+                "secrets lie in namespaces: namespaceTemplate is missing",
+            ),
+            (
+                secret(" \n", rendered),
+                "namespaceTemplate renders to nothing",
+            ),
+            (
+                secret("a/b", rendered),
+                "namespaceTemplate renders to something that can't be a name",
+            ),
+            (secret(rendered, " "), "nameTemplate renders to nothing"),
+            (
+                secret(rendered, "*"),
+                "nameTemplate renders to something that can't be a name",
+            ),
+            (
+                secret("a", "armadex-serving"),
+                "is the serving certificate of Armadex",
+            ),
+            (
+                json!({"nameTemplate": rendered}),
+                "configmaps lie in namespaces: namespaceTemplate is missing",
+            ),
+        ] {
+            let words = of_policy(&spec(&reference)).expect_err(refusal);
+            assert!(words.starts_with("references[k]: "), "{words}");
+            assert!(words.contains(refusal), "{words}");
+        }
+        let mut source = spec(&kind("", "pods"));
+        source.source.resource = "*".to_owned();
+        let words = of_policy(&source).expect_err("every kind");
+        assert_eq!(words, "source: \"*\" is not the name of a resource");
     }
 }
