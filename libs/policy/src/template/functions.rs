@@ -57,7 +57,7 @@ pub const FUNCTIONS: &[Function] = &[
         ..function(
             "carriedLabels",
             &["labels"],
-            "labels without those by which tools that deploy know their own",
+            "labels without those that tools and control planes act on",
             |a| Ok(labels::carried(a[0])),
         )
     },

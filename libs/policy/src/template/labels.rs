@@ -10,29 +10,47 @@ use serde_json::{Map, Value};
 const LONGEST: usize = 63;
 
 /// Prefixes of labels by which a tool that deploys knows what is its own, and prunes what it did not make: on a copy they would say that this is its own too.
-const OF_TOOLS: [&str; 9] = [
+const OF_TOOLS: [&str; 10] = [
     "applyset.kubernetes.io",
     "argocd.argoproj.io",
     "fleet.cattle.io",
     "helm.sh",
     "helm.toolkit.fluxcd.io",
+    "k0s.k0sproject.io",
     "kapp.k14s.io",
     "kubectl.kubernetes.io",
     "kustomize.toolkit.fluxcd.io",
     "objectset.rio.cattle.io",
 ];
 /// The same where others of the prefix say what something is.
-const OF_TOOLS_ALONE: [&str; 2] = ["app.kubernetes.io/instance", "app.kubernetes.io/managed-by"];
+const OF_TOOLS_ALONE: [&str; 3] = [
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/managed-by",
+    "clusterctl.cluster.x-k8s.io",
+];
 
-/// These labels without those by which tools know what they deployed.
+/// Prefixes of labels by which Karmada's control plane knows what it does with an object, of whatever kind: a copy of
+/// `resourcetemplate.karmada.io/deletion-protected=Always` could not be deleted, and with one of a policy's id the copy would count among what that policy propagates.
+const OF_KARMADA: [&str; 7] = [
+    "clusterpropagationpolicy.karmada.io",
+    "clusterresourcebinding.karmada.io",
+    "karmada.io",
+    "propagationpolicy.karmada.io",
+    "resourcebinding.karmada.io",
+    "resourcetemplate.karmada.io",
+    "work.karmada.io",
+];
+
+/// These labels without those by which tools know what they deployed, and control planes what they do with an object.
 pub(super) fn carried(labels: &Value) -> Value {
-    let is_of_tools = |key: &str| {
-        let prefix = key.split_once('/').map(|(prefix, _)| prefix);
-        OF_TOOLS_ALONE.contains(&key) || prefix.is_some_and(|prefix| OF_TOOLS.contains(&prefix))
-    };
     let mut kept = map(labels);
-    kept.retain(|key, value| value.is_string() && !is_of_tools(key));
+    kept.retain(|key, value| value.is_string() && !is_acted_on(key));
     Value::Object(kept)
+}
+
+fn is_acted_on(key: &str) -> bool {
+    let is_of = |prefix| OF_TOOLS.contains(&prefix) || OF_KARMADA.contains(&prefix);
+    OF_TOOLS_ALONE.contains(&key) || key.split_once('/').is_some_and(|(prefix, _)| is_of(prefix))
 }
 
 /// These labels and one more, unless its key is there or its value comes to nothing. A list counts where it has one item.
@@ -191,6 +209,21 @@ mod tests {
                 json!({"a": "b"})
             );
         }
+    }
+
+    #[test]
+    fn labels_that_a_control_plane_acts_on_are_not_carried() {
+        let labels = json!({
+            "cluster.karmada.io/tier": "gold",
+            "clusterpropagationpolicy.karmada.io/permanent-id": "a",
+            "clusterresourcebinding.karmada.io/permanent-id": "a",
+            "karmada.io/managed": "true",
+            "propagationpolicy.karmada.io/permanent-id": "a",
+            "resourcebinding.karmada.io/permanent-id": "a",
+            "resourcetemplate.karmada.io/deletion-protected": "Always",
+            "work.karmada.io/permanent-id": "a",
+        });
+        assert_eq!(carried(&labels), json!({"cluster.karmada.io/tier": "gold"}));
     }
 
     #[test]
