@@ -207,7 +207,7 @@ pub const FUNCTIONS: &[Function] = &[
         ..function(
             "withLabel",
             &["key", "value", "labels"],
-            "labels and one more, with value made a label's; as they are if key is there or value is empty",
+            "labels and one more, with value made a label's; as they are if key is there, value is empty or they are 64",
             |a| Ok(labels::with_one(&text(a[0])?, a[1], a[2])),
         )
     },
@@ -216,7 +216,7 @@ pub const FUNCTIONS: &[Function] = &[
         ..function(
             "withLabels",
             &["prefix", "list", "labels"],
-            "labels and prefix/NAME for each item of list: a text is the name, a map has name, or key and effect, and value",
+            "labels, up to 64, and prefix/NAME for each item of list: a text is the name, a map has name, or key and effect, and value",
             |a| Ok(labels::with_each(&text(a[0])?, a[1], a[2])),
         )
     },

@@ -3,7 +3,8 @@
 //! A platform's texts are not made to be labels. What an API server would refuse as one is made one that it takes, or is left out: a region with a space in its
 //! name keeps no cluster from coming in.
 
-use armadex_crds::is_subdomain;
+use armadex_model::cluster_labels::MOST_LABELS;
+use armadex_model::label::is_key;
 use serde_json::{Map, Value};
 
 /// The longest name or value of a label.
@@ -99,8 +100,9 @@ fn of_fields(fields: &Map<String, Value>) -> String {
     }
 }
 
+/// Nothing where there are as many as a cluster may have: of more the first by name would count, and what a platform tells would throw out what was there.
 fn add(labels: &mut Map<String, Value>, key: &str, value: String) {
-    if is_key(key) && !labels.contains_key(key) {
+    if is_key(key) && !labels.contains_key(key) && labels.len() < MOST_LABELS {
         labels.insert(key.to_owned(), value.into());
     }
 }
@@ -115,14 +117,6 @@ fn name(text: &str) -> String {
     let text = text.trim_matches(is_end).chars().take(LONGEST);
     let cut: String = text.map(allowed).collect();
     cut.trim_end_matches(is_end).to_owned()
-}
-
-fn is_key(key: &str) -> bool {
-    let is_name = |text: &str| !text.is_empty() && name(text) == text;
-    match key.split_once('/') {
-        Some((prefix, key)) => is_subdomain(prefix) && is_name(key),
-        None => is_name(key),
-    }
 }
 
 fn map(labels: &Value) -> Map<String, Value> {
@@ -224,6 +218,20 @@ mod tests {
             "work.karmada.io/permanent-id": "a",
         });
         assert_eq!(carried(&labels), json!({"cluster.karmada.io/tier": "gold"}));
+    }
+
+    #[test]
+    fn labels_that_are_there_are_not_thrown_out_by_those_that_a_platform_tells() {
+        let own = json!({"env": "prod", "region": "eu"});
+        let claims: Vec<Value> = (0..MOST_LABELS + 6)
+            .map(|number| json!({"name": format!("n{number:02}"), "value": "v"}))
+            .collect();
+        let labels = with_each("claim", &json!(claims), &own);
+        let labels = with_one("a", &json!("b"), &labels);
+        let keys = Vec::from_iter(labels.as_object().unwrap().keys());
+        assert_eq!(keys.len(), MOST_LABELS);
+        assert_eq!(keys[..1], ["claim/n00"]);
+        assert_eq!(keys[MOST_LABELS - 3..], ["claim/n61", "env", "region"]);
     }
 
     #[test]
