@@ -57,7 +57,7 @@ pub const FUNCTIONS: &[Function] = &[
         ..function(
             "carriedLabels",
             &["labels"],
-            "labels without those that tools and control planes act on",
+            "the first 48 labels by name, without those that tools and control planes act on",
             |a| Ok(labels::carried(a[0])),
         )
     },
@@ -169,6 +169,15 @@ pub const FUNCTIONS: &[Function] = &[
             }
         },
     ),
+    Function {
+        cost: everything,
+        ..function(
+            "setLabel",
+            &["key", "value", "labels"],
+            "labels with value, made a label's, for key, whatever they said of it; without key if value is empty",
+            |a| Ok(labels::with_set(&text(a[0])?, a[1], a[2])),
+        )
+    },
     Function {
         cost: everything,
         ..function(

@@ -42,11 +42,15 @@ const OF_KARMADA: [&str; 7] = [
     "work.karmada.io",
 ];
 
+/// The most labels of a source that are carried: the first by name. What a policy adds has room for sixteen whatever labels the source has, and none of
+/// several that it sets throws out another.
+const MOST_CARRIED: usize = MOST_LABELS - 16;
+
 /// These labels without those by which tools know what they deployed, and control planes what they do with an object.
 pub(super) fn carried(labels: &Value) -> Value {
-    let mut kept = map(labels);
-    kept.retain(|key, value| value.is_string() && !is_acted_on(key));
-    Value::Object(kept)
+    let labels = map(labels).into_iter();
+    let carried = labels.filter(|(key, value)| value.is_string() && !is_acted_on(key));
+    Value::Object(carried.take(MOST_CARRIED).collect())
 }
 
 fn is_acted_on(key: &str) -> bool {
@@ -54,16 +58,23 @@ fn is_acted_on(key: &str) -> bool {
     OF_TOOLS_ALONE.contains(&key) || key.split_once('/').is_some_and(|(prefix, _)| is_of(prefix))
 }
 
-/// These labels and one more, unless its key is there or its value comes to nothing. A list counts where it has one item.
+/// These labels and one more, unless its key is there or its value comes to nothing.
 pub(super) fn with_one(key: &str, value: &Value, labels: &Value) -> Value {
     let mut labels = map(labels);
-    let value = match value {
-        Value::Array(items) => items.first().filter(|_| items.len() == 1),
-        value => Some(value),
-    };
-    let value = value.and_then(text).map(|text| name(&text));
-    if let Some(value) = value.filter(|value| !value.is_empty()) {
+    if let Some(value) = value_of(value) {
         add(&mut labels, key, value);
+    }
+    Value::Object(labels)
+}
+
+/// These labels, which say this of the key and nothing else: where the value comes to nothing they have none of it. Where there are as many as there may be, the
+/// last by name make room.
+pub(super) fn with_set(key: &str, value: &Value, labels: &Value) -> Value {
+    let mut labels = map(labels);
+    labels.remove(key);
+    if let Some(value) = value_of(value).filter(|_| is_key(key)) {
+        labels = labels.into_iter().take(MOST_LABELS - 1).collect();
+        labels.insert(key.to_owned(), value.into());
     }
     Value::Object(labels)
 }
@@ -85,6 +96,16 @@ pub(super) fn with_each(prefix: &str, items: &Value, labels: &Value) -> Value {
         );
     }
     Value::Object(labels)
+}
+
+/// What the label of a value has. A list counts where it has one item.
+fn value_of(value: &Value) -> Option<String> {
+    let value = match value {
+        Value::Array(items) => items.first().filter(|_| items.len() == 1)?,
+        value => value,
+    };
+    let value = name(&text(value)?);
+    (!value.is_empty()).then_some(value)
 }
 
 fn of_fields(fields: &Map<String, Value>) -> String {
@@ -232,6 +253,38 @@ mod tests {
         assert_eq!(keys.len(), MOST_LABELS);
         assert_eq!(keys[..1], ["claim/n00"]);
         assert_eq!(keys[MOST_LABELS - 3..], ["claim/n61", "env", "region"]);
+    }
+
+    #[test]
+    fn a_label_that_is_set_counts_whatever_labels_there_are() {
+        let own = json!({"env": "prod", "tier": "trusted"});
+        let set = |value| with_set("tier", &value, &own);
+        let expected = json!({"env": "prod", "tier": "not-trusted"});
+        assert_eq!(set(json!("not trusted")), expected);
+        for nothing in [json!(null), json!("?"), json!([])] {
+            assert_eq!(set(nothing), json!({"env": "prod"}), "not its own either");
+        }
+        assert_eq!(with_set("A/b", &json!("c"), &own), own, "no key");
+    }
+
+    #[test]
+    fn no_labels_of_a_source_throw_out_what_a_policy_sets_and_adds() {
+        let own: Map<String, Value> = (0..2 * MOST_LABELS)
+            .map(|number| (format!("a{number:03}"), json!("own")))
+            .collect();
+        let mut labels = carried(&json!(own));
+        let set = Vec::from_iter((0..16).map(|number| format!("z{number:02}")));
+        for key in &set {
+            labels = with_set(key, &json!("set"), &labels);
+        }
+        labels = with_one("zone", &json!("b"), &labels);
+        let keys = Vec::from_iter(labels.as_object().unwrap().keys());
+        assert_eq!(keys.len(), MOST_LABELS);
+        assert!(keys.ends_with(&Vec::from_iter(&set)), "{keys:?}");
+        // Further out than what fills them up.
+        let labels = with_set("b", &json!("c"), &labels);
+        assert_eq!(labels.as_object().unwrap().len(), MOST_LABELS);
+        assert_eq!((&labels["b"], &labels["z15"]), (&json!("c"), &Value::Null));
     }
 
     #[test]

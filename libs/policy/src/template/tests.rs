@@ -31,6 +31,33 @@ fn render(text: &str) -> Result<String, TemplateError> {
     compile(text)?.render(&data())
 }
 
+/// As the page on labels of clusters shows it.
+#[test]
+fn what_a_policy_sets_counts_and_not_what_its_source_says() {
+    let mut data = TemplateData::of(json!({
+        "metadata": {"name": "east", "labels": {"env": "prod", "example.com/owner": "me", "example.com/tier": "house"}},
+        "spec": {"region": "eu"},
+    }));
+    let owners = |lines: Value| json!({"data": lines});
+    data.refer("owners", owners(json!({"east": "team-a"})));
+    let page = include_str!("../../../../docs/cluster-labels.md");
+    let begin = page.find("{{toJson").unwrap();
+    let end = begin + page[begin..].find("}}").unwrap() + 2;
+    let scope = Scope::References(&["owners"]);
+    let template = TemplateEngine::Handlebars.compile(&page[begin..end], scope);
+    let template = template.unwrap();
+    let labels = |data: &TemplateData| {
+        let labels = template.render(data).unwrap();
+        serde_json::from_str::<Value>(&labels).unwrap()
+    };
+    let region = "topology.kubernetes.io/region";
+    let expected = json!({"env": "prod", "example.com/owner": "team-a", "example.com/tier": "guest", region: "eu"});
+    assert_eq!(labels(&data), expected);
+    data.refer("owners", owners(json!({})));
+    let expected = json!({"env": "prod", "example.com/tier": "guest", region: "eu"});
+    assert_eq!(labels(&data), expected, "nobody's");
+}
+
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn handlebars_renders() {

@@ -258,6 +258,7 @@ fn functions_of_both_languages_give_the_same() {
         "lte",
         "hasCondition",
         "required",
+        "setLabel",
         "withLabel",
         "withLabels",
     ];
