@@ -61,6 +61,15 @@ pub const FUNCTIONS: &[Function] = &[
             |a| Ok(labels::carried(a[0])),
         )
     },
+    Function {
+        cost: everything,
+        ..function(
+            "carriedTaints",
+            &["taints"],
+            "taints without those by which controllers say how a cluster fares",
+            |a| Ok(labels::carried_taints(a[0])),
+        )
+    },
     function(
         "contains",
         &["part", "text"],

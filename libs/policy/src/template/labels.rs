@@ -42,6 +42,15 @@ const OF_KARMADA: [&str; 7] = [
     "work.karmada.io",
 ];
 
+/// Taints by which controllers of Karmada and of Open Cluster Management say what the conditions of a cluster say, as often as these change: as labels they would be
+/// two writes of a PediaCluster, and revisions of the store, for each member that is away for a moment.
+const OF_HEALTH: [&str; 4] = [
+    "cluster.karmada.io/not-ready",
+    "cluster.karmada.io/unreachable",
+    "cluster.open-cluster-management.io/unavailable",
+    "cluster.open-cluster-management.io/unreachable",
+];
+
 /// The most labels of a source that are carried: the first by name. What a policy adds has room for sixteen whatever labels the source has, and none of
 /// several that it sets throws out another.
 const MOST_CARRIED: usize = MOST_LABELS - 16;
@@ -56,6 +65,20 @@ pub(super) fn carried(labels: &Value) -> Value {
 fn is_acted_on(key: &str) -> bool {
     let is_of = |prefix| OF_TOOLS.contains(&prefix) || OF_KARMADA.contains(&prefix);
     OF_TOOLS_ALONE.contains(&key) || key.split_once('/').is_some_and(|(prefix, _)| is_of(prefix))
+}
+
+/// These taints without those by which controllers say how a cluster fares.
+pub(super) fn carried_taints(taints: &Value) -> Value {
+    let taints = taints.as_array().into_iter().flatten();
+    let is_of_health = |taint: &&Value| {
+        taint["key"]
+            .as_str()
+            .is_some_and(|key| OF_HEALTH.contains(&key))
+    };
+    taints
+        .filter(|taint| !is_of_health(taint))
+        .cloned()
+        .collect()
 }
 
 /// These labels and one more, unless its key is there or its value comes to nothing.
@@ -285,6 +308,22 @@ mod tests {
         let labels = with_set("b", &json!("c"), &labels);
         assert_eq!(labels.as_object().unwrap().len(), MOST_LABELS);
         assert_eq!((&labels["b"], &labels["z15"]), (&json!("c"), &Value::Null));
+    }
+
+    #[test]
+    fn taints_that_say_how_a_cluster_fares_are_not_carried() {
+        let taint = |key| json!({"key": key, "effect": "NoSchedule"});
+        let own = [
+            taint("cluster.karmada.io/unschedulable"),
+            taint("team.example.com/not-ready"),
+            json!("x"),
+        ];
+        let told = OF_HEALTH.map(taint);
+        let all = [&own[..], &told[..]].concat();
+        assert_eq!(carried_taints(&json!(all)), json!(own));
+        for nothing in [json!(null), json!("a"), json!({"key": "a"})] {
+            assert_eq!(carried_taints(&nothing), json!([]));
+        }
     }
 
     #[test]
