@@ -124,6 +124,10 @@ fn text_of(spec: &PediaClusterLifecycleSpec) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::path::Path;
+
+    use serde_json::Value;
+
     use super::*;
 
     fn spec(name: &str, template: &str) -> PediaClusterLifecycleSpec {
@@ -176,12 +180,39 @@ mod tests {
         assert!(compilations.of("a", &spec).is_ok());
     }
 
+    /// A lifecycle of the shipped policy that has the most to compile.
+    fn longest_shipped() -> PediaClusterLifecycleSpec {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/policies");
+        let files = std::fs::read_dir(folder).unwrap();
+        let files = files.map(|file| file.unwrap().path());
+        let policies = files.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
+        let specs = policies.map(|path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            let mut spec = serde_saphyr::from_str::<Value>(&text).unwrap()["spec"].take();
+            let source = json!({"version": "v1", "name": "member1"});
+            spec["source"]
+                .as_object_mut()
+                .unwrap()
+                .extend(source.as_object().unwrap().clone());
+            let references = spec["references"].as_array().cloned();
+            let mut references = references.unwrap_or_default();
+            for reference in &mut references {
+                reference["version"] = json!("v1");
+            }
+            spec["references"] = json!(references);
+            serde_json::from_value::<PediaClusterLifecycleSpec>(spec).unwrap()
+        });
+        specs.max_by_key(|spec| text_of(spec).len()).unwrap()
+    }
+
     #[test]
     fn those_of_two_hundred_policies_are_found_again_whoever_comes_in_turn() {
         let compilations = Compilations::default();
+        let shipped = longest_shipped();
         let policies = |number: usize| {
-            let text = format!("{number} {}", "x".repeat(1_900));
-            compilations.of(&format!("c{number}"), &spec("c", &text))
+            let mut spec = shipped.clone();
+            spec.template = format!("# {number:03}\n{}", shipped.template);
+            compilations.of(&format!("c{number}"), &spec)
         };
         let first: Vec<_> = (0..200).map(|number| policies(number).unwrap()).collect();
         let long = "x".repeat(60 * 1024);
