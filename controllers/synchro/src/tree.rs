@@ -301,7 +301,7 @@ impl Tree {
         let Some(cluster) = self.enter(branches, entry, &entrant).await else {
             return Turn::Retry;
         };
-        // Before a session begins: one that goes on as a former cluster takes them along. One that runs is not to wait for the store.
+        // Before a session begins: one that goes on as a former cluster takes them along. One that runs is directed first.
         let mut is_labelled = true;
         if branches.session.is_none() {
             is_labelled = branches.label(entry, &entrant, (cluster, &object)).await;
@@ -313,19 +313,15 @@ impl Tree {
         }
         if directed.refused && branches.session.is_none() {
             let told = idle::tell(&mut branches.idle, entry, &entrant, &object).await;
-            return match told && is_labelled {
-                true => {
-                    branches.wait();
-                    Turn::Wait
-                }
-                false => Turn::Retry,
-            };
+            if told && is_labelled {
+                branches.wait();
+            }
+            return branches.settle(told && is_labelled);
         }
         is_labelled = is_labelled && branches.label(entry, &entrant, (cluster, &object)).await;
         match directed.again {
             Some(again) => Turn::Settle(again),
-            None if is_labelled => Turn::Wait,
-            None => Turn::Retry,
+            None => branches.settle(is_labelled),
         }
     }
 
@@ -497,12 +493,13 @@ impl Tree {
     /// For so long, or until there is an order that does not wait: to end, to let the cluster go, or to go on otherwise. What is written to the
     /// status is none, which we do ourselves.
     async fn rest(&mut self, time: Duration) {
-        let generation = self.orders.borrow().object.metadata.generation;
+        let before = Arc::clone(&self.orders.borrow().object);
         let is_urgent = |Order { object, ending, .. }: &Order| {
-            let metadata = &object.metadata;
+            let (metadata, before) = (&object.metadata, &before.metadata);
             ending.is_some()
                 || metadata.deletion_timestamp.is_some()
-                || metadata.generation != generation
+                || metadata.generation != before.generation
+                || metadata.labels != before.labels
         };
         tokio::select! {
             _ = self.orders.wait_for(is_urgent) => {}
@@ -590,7 +587,19 @@ impl Branches {
     ) -> bool {
         let cluster = self.standing.board.entry().unwrap_or(cluster);
         let told = self.labels.tell((cluster, entry), entrant, object);
-        told.await
+        match self.session {
+            Some(_) => labels::in_time(told).await,
+            None => told.await,
+        }
+    }
+
+    /// What comes next where nothing else is to be done, and the store has been told all of it or not.
+    fn settle(&self, is_told: bool) -> Turn {
+        match self.labels.again() {
+            _ if !is_told => Turn::Retry,
+            Some(again) => Turn::Settle(again),
+            None => Turn::Wait,
+        }
     }
 
     /// Nothing has failed any more and nothing is tried: the cluster waits, as its other conditions say for what.

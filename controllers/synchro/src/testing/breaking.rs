@@ -54,6 +54,9 @@ pub(crate) struct BreakingSink {
     swallows: AtomicBool,
     /// What is said of labels is done, and not answered.
     loses_labels: AtomicBool,
+    /// Nothing comes of what is said of labels, and how often that was.
+    hangs_at_labels: AtomicBool,
+    hung_at_labels: AtomicUsize,
     is_of_other_rules: AtomicBool,
 }
 
@@ -73,6 +76,8 @@ impl BreakingSink {
             keeps: AtomicBool::new(false),
             swallows: AtomicBool::new(false),
             loses_labels: AtomicBool::new(false),
+            hangs_at_labels: AtomicBool::new(false),
+            hung_at_labels: AtomicUsize::new(0),
             is_of_other_rules: AtomicBool::new(false),
         }
     }
@@ -138,6 +143,16 @@ impl BreakingSink {
     /// Whether what is said of labels is done, and its answer lost, from now on.
     pub(crate) fn lose_answers_to_labels(&self, loses: bool) {
         self.loses_labels.store(loses, Ordering::Release);
+    }
+
+    /// Nothing comes of what is said of labels from now on.
+    pub(crate) fn hang_at_labels(&self) {
+        self.hangs_at_labels.store(true, Ordering::Release);
+    }
+
+    /// How often nothing came of it.
+    pub(crate) fn hung_at_labels(&self) -> usize {
+        self.hung_at_labels.load(Ordering::Acquire)
     }
 
     /// The next call of `join` or `adopt` panics.
@@ -276,6 +291,10 @@ impl Sink for BreakingSink {
         labels: &ClusterLabels,
     ) -> Answer<()> {
         self.admit("set_labels")?;
+        if self.hangs_at_labels.load(Ordering::Acquire) {
+            self.hung_at_labels.fetch_add(1, Ordering::AcqRel);
+            std::future::pending::<()>().await;
+        }
         self.store.set_labels(cluster, owner, labels).await?;
         match self.loses_labels.load(Ordering::Acquire) {
             true => Err(unavailable()),

@@ -1,19 +1,33 @@
 //! The labels of a PediaCluster, which the store is told of: searches choose clusters by them. No session is needed for that, and none is begun anew.
 
+use std::time::Duration;
+
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterLabels;
 use armadex_model::cluster_labels::MOST_LABELS;
 use armadex_storage::{ClusterId, StoreError};
 use kube::ResourceExt;
+use tokio::time::Instant;
 use tracing::warn;
 
 use crate::tree::entry::{Entrant, Entry, Unentered};
 
-/// What the store was told last, and of which entry.
+/// Before the store is told again what it was told: of two processes that look after the cluster for a while, the one that was replaced may say the last word, when
+/// it goes on. What the store knows already it looks at and writes nothing.
+const RETOLD: Duration = Duration::from_secs(180);
+/// For its answer where a session runs, which the tree does not look after meanwhile. A fleet whose labels all change at once takes a few seconds.
+const ANSWERED: Duration = Duration::from_secs(10);
+
+/// What the store was told last, of which entry, and when.
 #[derive(Debug, Default)]
-pub(super) struct Labels(Option<(ClusterId, ClusterLabels)>);
+pub(super) struct Labels(Option<(ClusterId, ClusterLabels, Instant)>);
 
 impl Labels {
+    /// When the store is to be told again, if it knows.
+    pub(super) fn again(&self) -> Option<Instant> {
+        self.0.as_ref().map(|(_, _, told)| *told + RETOLD)
+    }
+
     /// Tells the store, unless it knows; whether it does by now.
     pub(super) async fn tell(
         &mut self,
@@ -21,16 +35,19 @@ impl Labels {
         entrant: &Entrant<'_>,
         object: &PediaCluster,
     ) -> bool {
-        let now = (cluster, of(object).0);
-        if self.0.as_ref() == Some(&now) {
+        let now = of(object).0;
+        let stands = |(of, known, told): &(_, _, Instant)| {
+            *of == cluster && *known == now && told.elapsed() < RETOLD
+        };
+        if self.0.as_ref().is_some_and(stands) {
             return true;
         }
         // What it does not answer it may have done.
         self.0 = None;
         let owner = entrant.shared.owner.text();
-        let told = entrant.shared.sink.set_labels(cluster, &owner, &now.1);
+        let told = entrant.shared.sink.set_labels(cluster, &owner, &now);
         let Err(error) = told.await else {
-            self.0 = Some(now);
+            self.0 = Some((cluster, now, Instant::now()));
             return true;
         };
         if let StoreError::Left { .. } | StoreError::TakenOver { .. } = error {
@@ -41,6 +58,12 @@ impl Labels {
         }
         false
     }
+}
+
+/// What comes of telling within a time; an answer that comes later counts as none. Whoever else waits for the store says so.
+pub(super) async fn in_time(told: impl Future<Output = bool>) -> bool {
+    let told = tokio::time::timeout(ANSWERED, told).await;
+    told.unwrap_or(false)
 }
 
 /// What whoever wrote the object is told of labels that no search finds.

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use armadex_control_plane::testing::{Host, ServedType};
 use armadex_crds::{PediaCluster, RenderedConnection};
-use armadex_model::{Query, label};
+use armadex_model::{ClusterLabels, Query, label};
 use armadex_storage::conformance::fixture::all_pods;
+use armadex_storage::{Joined, Sink};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::fleet::Fleet;
-use crate::testing::{ScriptedMember, Stage, until};
+use crate::testing::{ScriptedMember, Stage, in_time, until};
 
 const CLUSTERS: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters";
 const LIFECYCLE: &str = "/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/east";
@@ -301,12 +302,17 @@ fn write_labelled(host: &Host, spec: &Value, labels: Value) -> PediaCluster {
     serde_json::from_value(object).expect("a PediaCluster")
 }
 
-/// Waits until the store finds these pods in the clusters of which the selector holds.
-async fn comes_to_choose(stage: &Stage, selector: &str, rows: &[&str]) {
-    let query = Query {
+/// The pods of the clusters of which the selector holds.
+fn of_clusters(selector: &str) -> Query {
+    Query {
         cluster_labels: label::parse(selector).expect("a selector"),
         ..all_pods()
-    };
+    }
+}
+
+/// Waits until the store finds these pods in the clusters of which the selector holds.
+async fn comes_to_choose(stage: &Stage, selector: &str, rows: &[&str]) {
+    let query = of_clusters(selector);
     until(selector, || async {
         stage.store.list(&query, 10).await == rows
     })
@@ -330,6 +336,56 @@ async fn labels_that_were_put_back_before_the_others_were_known_to_be_stored_are
     stage.breaking.lose_answers_to_labels(false);
     fleet.handle(Event::Apply(labelled("prod")));
     comes_to_choose(&stage, "env=prod", &["east/n/a"]).await;
+    fleet.shutdown().await;
+}
+
+/// As by a process that was replaced, and goes on for a moment.
+#[tokio::test]
+async fn labels_that_somebody_else_told_the_store_since_are_told_again() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let mut fleet = synchro(&stage, &host);
+    record(&host, &spec(&member));
+    let object = write_labelled(&host, &spec(&member), json!({"env": "prod"}));
+    stage.relist(&mut fleet, [object]);
+    comes_to_choose(&stage, "env=prod", &["east/n/a"]).await;
+    let east = stage.breaking.clusters().await.expect("clusters").remove(0);
+    let Joined {
+        name,
+        incarnation,
+        owner,
+        ..
+    } = &east;
+    let cluster = stage.breaking.join(name, incarnation, owner).await;
+    let (others, _) = ClusterLabels::of([("env", "test")]);
+    let told = stage
+        .breaking
+        .set_labels(cluster.expect("the same"), owner, &others);
+    told.await.expect("the same owner");
+    comes_to_choose(&stage, "env=test", &["east/n/a"]).await;
+    let query = of_clusters("env=prod");
+    let is_back = || async { stage.store.list(&query, 10).await == ["east/n/a"] };
+    in_time("env=prod", is_back).await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cluster_leaves_whose_labels_the_store_does_not_answer() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let mut fleet = synchro(&stage, &host);
+    record(&host, &spec(&member));
+    let labelled = |env: &str| write_labelled(&host, &spec(&member), json!({"env": env}));
+    stage.relist(&mut fleet, [labelled("prod")]);
+    comes_to_choose(&stage, "env=prod", &["east/n/a"]).await;
+    stage.breaking.hang_at_labels();
+    fleet.handle(Event::Apply(labelled("test")));
+    until("asked", || async { stage.breaking.hung_at_labels() > 0 }).await;
+    let mut object = labelled("test");
+    object.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::now()));
+    fleet.handle(Event::Apply(object));
+    let has_left = || async { stage.store.list(&all_pods(), 10).await.is_empty() };
+    in_time("gone", has_left).await;
     fleet.shutdown().await;
 }
 
