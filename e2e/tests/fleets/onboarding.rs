@@ -15,7 +15,7 @@ use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Kubectl, Options, wait_until};
 use armadex_e2e::{deploy, rights};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const OBJECTS: usize = 200;
 /// Where Karmada keeps the credentials of its members.
@@ -310,16 +310,13 @@ async fn a_label_of_a_cluster_chooses_its_rows(fleet: &Harness, armadex: &Armade
         let cluster = format!("clusters.cluster.karmada.io/{member}");
         host.run(&["label", "--overwrite", &cluster, label]).await?;
         for (selector, members) in [("env=prod", chosen), ("env!=prod", others)] {
-            let selector = format!("--selector=cluster.search.clusterpedia.io/{selector}");
-            let what = format!("pods of {members:?} by {selector} after {member} got {label}");
-            wait_until(&what, SOON, || async {
-                let found = members_of_pods(fleet, &selector).await?;
-                ensure!(found == members, "there are pods of {found:?}");
-                Ok(true)
-            })
-            .await?;
+            let selector = format!("cluster.search.clusterpedia.io/{selector}");
+            come_to_be_found(fleet, &selector, members)
+                .await
+                .with_context(|| format!("after {member} got {label}"))?;
         }
     }
+    what_is_said_of_a_cluster_chooses_its_rows(fleet).await?;
     let shown = [
         "get",
         "pediacluster",
@@ -336,6 +333,65 @@ async fn a_label_of_a_cluster_chooses_its_rows(fleet: &Harness, armadex: &Armade
         after - lists
     );
     Ok(())
+}
+
+/// What a platform says of it beside its labels, by names that have a prefix; also by the parameter of the URL, which takes them as they are.
+async fn what_is_said_of_a_cluster_chooses_its_rows(fleet: &Harness) -> Result<()> {
+    let host = fleet.kubectl("host");
+    let taint = json!({"key": "cluster.karmada.io/unschedulable", "effect": "NoSchedule"});
+    let region = "topology.kubernetes.io.cluster.search.clusterpedia.io/region in (eu-1,eu-2)";
+    let tainted =
+        "taint.cluster.karmada.io.cluster.search.clusterpedia.io/unschedulable.NoSchedule";
+    let untainted = format!("!{tainted}");
+    let all = &["member1", "member2", "member3"][..];
+    for (spec, of_the_region, with_the_taint, without) in [
+        (
+            json!({"region": "eu 1", "taints": [taint]}),
+            &["member2"][..],
+            &["member2"][..],
+            &["member1", "member3"][..],
+        ),
+        (json!({"region": null, "taints": null}), &[], &[], all),
+    ] {
+        let patch = json!({"spec": spec}).to_string();
+        let cluster = "clusters.cluster.karmada.io/member2";
+        host.run(&["patch", cluster, "--type=merge", "--patch", &patch])
+            .await?;
+        come_to_be_found(fleet, region, of_the_region).await?;
+        come_to_be_found(fleet, tainted, with_the_taint).await?;
+        come_to_be_found(fleet, &untainted, without).await?;
+        let by_url = "clusterSelector=topology.kubernetes.io/region%3Deu-1,\
+            taint.cluster.karmada.io/unschedulable.NoSchedule";
+        let found = members_by_url(&host, by_url).await?;
+        ensure!(found == with_the_taint, "{by_url}: pods of {found:?}");
+    }
+    Ok(())
+}
+
+/// Waits until kubectl finds the pods of these members by the selector.
+async fn come_to_be_found(fleet: &Harness, selector: &str, members: &[&str]) -> Result<()> {
+    let what = format!("pods of {members:?} by {selector}");
+    let selector = format!("--selector={selector}");
+    wait_until(&what, SOON, || async {
+        let found = members_of_pods(fleet, &selector).await?;
+        ensure!(found == members, "there are pods of {found:?}");
+        Ok(true)
+    })
+    .await
+}
+
+/// Whose pods the control plane finds in the fleet with this in the URL.
+async fn members_by_url(host: &Kubectl, query: &str) -> Result<Vec<String>> {
+    let path = format!("/apis/clusterpedia.io/v1beta1/resources/api/v1/pods?{query}");
+    let found: Value = serde_json::from_str(&host.run(&["get", "--raw", &path]).await?)?;
+    let items = found["items"].as_array().context("items")?.iter();
+    let member = |item: &Value| {
+        let annotations = &item["metadata"]["annotations"];
+        let member = annotations["shadow.clusterpedia.io/cluster-name"].as_str();
+        member.map(str::to_owned).context("a cluster")
+    };
+    let members: BTreeSet<String> = items.map(member).collect::<Result<_>>()?;
+    Ok(members.into_iter().collect())
 }
 
 /// Whose pods kubectl finds in the fleet.

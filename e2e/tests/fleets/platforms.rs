@@ -137,18 +137,14 @@ fn given(policy: &str) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
-/// Name and spec of the PediaClusters that are expected.
-fn expected(policy: &str) -> Result<Vec<(String, Value)>> {
+/// The PediaClusters that are expected.
+fn expected(policy: &str) -> Result<Vec<Value>> {
     let text = std::fs::read_to_string(case(policy).join("expected.yaml"))?;
     let made = deploy::objects(text.trim_start_matches("---\n"))?;
-    let clusters = made
-        .into_iter()
-        .filter(|object| object["kind"] == "PediaCluster");
-    let named = clusters.map(|mut object| {
-        let name = object["metadata"]["name"].as_str().context("a name")?;
-        Ok((name.to_owned(), object["spec"].take()))
-    });
-    named.collect()
+    let clusters = made.into_iter();
+    Ok(clusters
+        .filter(|object| object["kind"] == "PediaCluster")
+        .collect())
 }
 
 async fn brings_its_clusters_in(fleet: &Harness, policy: &str) -> Result<()> {
@@ -156,12 +152,13 @@ async fn brings_its_clusters_in(fleet: &Harness, policy: &str) -> Result<()> {
     ensure!(!expected.is_empty(), "its case expects nothing");
     install(fleet, &["--policies", policy]).await?;
     let given = create(&host, given(policy)?).await?;
-    for (name, spec) in &expected {
-        is_made(&host, name, spec).await?;
+    for cluster in &expected {
+        is_made(&host, cluster).await?;
     }
     let policy = format!("clusterimportpolicy/{policy}");
     host.run(&["delete", &policy]).await?;
-    for (name, _) in &expected {
+    for cluster in &expected {
+        let name = name_of(cluster)?;
         wait_until_absent(fleet, &format!("pediacluster/{name}")).await?;
     }
     for object in given {
@@ -173,21 +170,33 @@ async fn brings_its_clusters_in(fleet: &Harness, policy: &str) -> Result<()> {
     Ok(())
 }
 
-async fn is_made(host: &Kubectl, name: &str, spec: &Value) -> Result<()> {
+fn name_of(object: &Value) -> Result<&str> {
+    object["metadata"]["name"].as_str().context("a name")
+}
+
+/// With the spec and the labels of what is expected.
+async fn is_made(host: &Kubectl, expected: &Value) -> Result<()> {
+    let name = name_of(expected)?;
     let get = [
         "get",
         "pediacluster",
         name,
         "--ignore-not-found",
-        "--output=jsonpath={.spec}",
+        "--output=json",
     ];
+    let labels = |object: &Value| {
+        let labels = object["metadata"]["labels"].as_object().cloned();
+        labels.unwrap_or_default()
+    };
+    let is_expected =
+        |made: &Value| made["spec"] == expected["spec"] && labels(made) == labels(expected);
     wait_until(
         &format!("the PediaCluster {name} is made"),
         SOON,
         || async {
             let made = host.run(&get).await?;
             let made: Value = serde_json::from_str(&made).with_context(|| format!("{made:?}"))?;
-            ensure!(made == *spec, "{made:#}");
+            ensure!(is_expected(&made), "{made:#}");
             Ok(true)
         },
     )
@@ -263,8 +272,7 @@ async fn a_policy_in_go_templates_makes_what_render_shows(fleet: &Harness) -> Re
         host.run(&["apply", "--filename", file]).await?;
     }
     for cluster in clusters {
-        let name = cluster["metadata"]["name"].as_str().context("a name")?;
-        is_made(&host, name, &cluster["spec"]).await?;
+        is_made(&host, cluster).await?;
     }
     Ok(printed.trim_start_matches("---\n").to_owned())
 }
