@@ -192,9 +192,11 @@ async fn what_left_unseen_is_found_by_and_by() {
     fleet.shutdown().await;
 }
 
-/// Each session that is told so breaks off, and the next one rests before it begins.
-#[tokio::test]
-async fn a_cluster_that_is_deleted_while_its_next_session_rests_leaves_at_once() {
+/// Each session that is told so breaks off, and the next one rests before it begins: what is told then of the object does not wait for that.
+async fn is_heard_while_the_next_session_rests(
+    edit: impl FnOnce(&mut PediaCluster),
+    is_heard: impl AsyncFn(&Stage, usize) -> bool,
+) {
     let stage = Stage::new().await;
     let member = ScriptedMember::start("uid", &["a"]).await;
     let mut fleet = stage.synchro("");
@@ -212,16 +214,39 @@ async fn a_cluster_that_is_deleted_while_its_next_session_rests_leaves_at_once()
     }
     until("a word of its end", || async { says_that("joins anew") }).await;
     let leaves = stage.breaking.leaves();
-    object.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::now()));
+    edit(&mut object);
     let told = std::time::Instant::now();
     fleet.handle(Event::Apply(object));
-    until("it leaves", || async { stage.breaking.leaves() > leaves }).await;
+    until("it is heard", || is_heard(&stage, leaves)).await;
     assert!(
         told.elapsed() < Duration::from_secs(5),
         "{:?}",
         told.elapsed()
     );
     fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_deleted_while_its_next_session_rests_leaves_at_once() {
+    let deleted = Some(Time(jiff::Timestamp::now()));
+    is_heard_while_the_next_session_rests(
+        |object| object.metadata.deletion_timestamp = deleted,
+        async |stage, leaves| stage.breaking.leaves() > leaves,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn labels_that_change_while_the_next_session_rests_are_told_at_once() {
+    is_heard_while_the_next_session_rests(
+        |object| drop(object.labels_mut().insert("env".into(), "prod".into())),
+        async |stage, _| {
+            let catalog = stage.store.search.catalog().await.expect("a catalogue");
+            let entry = catalog.clusters.get(&name("m"));
+            entry.is_some_and(|entry| entry.labels.as_str() == "env=prod")
+        },
+    )
+    .await;
 }
 
 #[tokio::test]
