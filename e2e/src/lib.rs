@@ -13,6 +13,7 @@ pub mod churn;
 pub mod cluster;
 pub mod control_plane;
 pub mod deploy;
+pub mod document;
 pub mod equality;
 pub mod etcd;
 pub mod folder;

@@ -10,7 +10,9 @@ use anyhow::{Context, Result, ensure};
 use armadex_e2e::limit::output_of;
 use armadex_e2e::scenario::SOON;
 use armadex_e2e::seed::{self, Plan};
-use armadex_e2e::{Harness, Options, armadex, chart, deploy, kubelet, tools, wait_for, wait_until};
+use armadex_e2e::{
+    Harness, Options, armadex, chart, deploy, document, kubelet, tools, wait_for, wait_until,
+};
 use tokio::process::Command;
 
 use crate::desk::{Desk, IMAGE, check_logs};
@@ -89,11 +91,7 @@ fn blocks() -> Result<Vec<String>> {
     let text = std::fs::read_to_string(deploy::folder().join("../README.md"))?;
     let section = text.split_once(SECTION[0]).context("no such section")?.1;
     let section = section.split(SECTION[1]).next().unwrap_or_default();
-    let blocks = section.split("```sh\n").skip(1);
-    let block = |rest: &str| Some(rest.split_once("\n```")?.0.to_owned());
-    blocks
-        .map(|rest| block(rest).context("a block does not end"))
-        .collect()
+    document::blocks(section)
 }
 
 /// Those of helm's notes, line by line, and the one that stands in a sentence at their end.
@@ -150,7 +148,7 @@ impl Table {
         done.await?.map(drop)
     }
 
-    /// Gives what the commands print; the first one that fails is the last one.
+    /// Gives what the commands print, of which none may fail.
     async fn run(&self, block: &str) -> Result<String> {
         let own = block
             .replace("IMAGE", IMAGE)
@@ -158,9 +156,9 @@ impl Table {
         let mut path = self.folder.join("bin").into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
-        let mut command = Command::new("sh");
+        let mut command = Command::new(document::SHELL);
         command
-            .args(["-euc", &own])
+            .args(document::typed(&own))
             .current_dir(&self.folder)
             .env_remove("KUBECONFIG")
             .envs([("PATH", path), ("HOME", OsString::from(&self.folder))]);

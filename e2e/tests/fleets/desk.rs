@@ -4,21 +4,12 @@
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::ports::free_port;
 use armadex_e2e::process::Program;
-use armadex_e2e::{Harness, Record, armadex, deploy};
-
-/// The commands of a text, block by block.
-pub(crate) fn blocks(text: &str) -> Result<Vec<String>> {
-    let blocks = text.split("```sh\n").skip(1);
-    let block = |rest: &str| Some(rest.split_once("\n```")?.0.to_owned());
-    blocks
-        .map(|rest| block(rest).context("a block does not end"))
-        .collect()
-}
+use armadex_e2e::{Harness, Record, armadex, deploy, document};
 
 /// A folder, and the ports of the Armadex that is started there.
 pub(crate) struct Desk {
@@ -83,28 +74,35 @@ impl Desk {
         ]
     }
 
-    /// Gives what the commands print; the first one that fails is the last one.
+    /// Gives what the commands print, of which none may fail.
     pub(crate) fn run(&self, block: &str) -> Result<String> {
-        let output = Command::new("timeout")
-            .args(["120", "sh", "-euc", &self.on_this_machine(block)])
-            .current_dir(&self.folder)
-            .env_remove("KUBECONFIG")
-            .envs(self.environment())
-            .output()?;
+        let output = self.output(block)?;
         let said = String::from_utf8_lossy(&output.stderr);
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         ensure!(output.status.success(), "{block}\n{said}\n{printed}");
         Ok(printed)
     }
 
+    /// What becomes of commands that may fail.
+    pub(crate) fn output(&self, block: &str) -> Result<Output> {
+        let output = Command::new("timeout")
+            .args(["120", document::SHELL])
+            .args(document::typed(&self.on_this_machine(block)))
+            .current_dir(&self.folder)
+            .env_remove("KUBECONFIG")
+            .envs(self.environment())
+            .output()?;
+        Ok(output)
+    }
+
     /// Types the command that goes on.
     pub(crate) fn start(&self, fleet: &Harness, name: &str, block: &str) -> Result<Record> {
         let script = format!(
-            "cd {}\n{}",
+            "cd {} || exit\n{}",
             self.folder.display(),
             self.on_this_machine(block)
         );
-        let arguments = vec!["-euc".to_owned(), script];
+        let arguments = vec!["-uc".to_owned(), script];
         let mut shell = Program::new(name, "/bin/sh", arguments);
         let environment = self.environment().map(|(name, value)| (name.into(), value));
         shell.environment = environment.to_vec();

@@ -6,12 +6,18 @@ use anyhow::{Context, Result, ensure};
 use armadex_e2e::process::last_words;
 use armadex_e2e::scenario::{SOON, wait_until_absent};
 use armadex_e2e::seed::{self, Plan};
-use armadex_e2e::{Harness, Options, Record, deploy, log, requests, wait_until};
+use armadex_e2e::{Harness, Options, Record, deploy, document, log, requests, wait_until};
 
-use crate::desk::{self, Desk};
+use crate::desk::Desk;
 use clusterpedia::{CLUSTERS, Clusterpedia};
 
 const MEMBERS: [&str; 2] = ["member1", "member2"];
+/// The kinds that the page compares.
+const COMPARED: [&str; 2] = ["pods", "deployments"];
+/// The PediaCluster in which somebody changed what its policy made.
+const EDITED: &str = CLUSTERS[0];
+/// The one that leaves and comes back.
+const LEAVES: &str = CLUSTERS[1];
 /// All that Clusterpedia has on a control plane.
 const THEIRS: &str = "crd,apiservices,pediaclusters,pediaclusterlifecycles,clusterimportpolicies,deployments,services";
 
@@ -19,6 +25,9 @@ const THEIRS: &str = "crd,apiservices,pediaclusters,pediaclusterlifecycles,clust
 struct Page {
     keep: String,
     find: String,
+    would_change: String,
+    without_owner: String,
+    give_an_owner: String,
     install: String,
     try_it: String,
     reach: String,
@@ -29,18 +38,22 @@ struct Page {
     switch: String,
     undo_the_trial: String,
     go_back: String,
+    give_back: String,
 }
 
 impl Page {
     fn read() -> Result<Self> {
         let path = deploy::folder().join("../docs/migrate-from-clusterpedia.md");
-        let blocks = desk::blocks(&std::fs::read_to_string(path)?)?;
-        let blocks: Result<[String; 12], _> = blocks.try_into();
+        let blocks = document::blocks(&std::fs::read_to_string(path)?)?;
+        let blocks: Result<[String; 16], _> = blocks.try_into();
         let blocks =
             blocks.map_err(|blocks| anyhow::anyhow!("it has other blocks: {blocks:#?}"))?;
         let [
             keep,
             find,
+            would_change,
+            without_owner,
+            give_an_owner,
             install,
             try_it,
             reach,
@@ -51,10 +64,14 @@ impl Page {
             switch,
             undo_the_trial,
             go_back,
+            give_back,
         ] = blocks;
         Ok(Self {
             keep,
             find,
+            would_change,
+            without_owner,
+            give_an_owner,
             install,
             try_it,
             reach,
@@ -65,6 +82,7 @@ impl Page {
             switch,
             undo_the_trial,
             go_back,
+            give_back,
         })
     }
 }
@@ -83,14 +101,18 @@ async fn the_page_about_moving_can_be_followed_there_and_back() -> Result<()> {
             seed: 1,
         };
         seed::put(&fleet.member(member)?, plan).await?;
+        fleet.join(member).await?;
     }
-    fleet.join(MEMBERS[0]).await?;
     let (desk, page) = (Desk::prepare(&fleet)?, Page::read()?);
     let mut clusterpedia = Clusterpedia::set_up(&fleet, &desk.folder).await?;
+    edit_by_hand(&fleet).await?;
     desk.run(&page.keep)?;
     what_is_to_be_settled_is_found(&fleet, &desk, &page).await?;
+    what_would_change_is_shown(&desk, &page)?;
+    one_without_an_owner_is_given_it(&fleet, &desk, &page).await?;
     let before = theirs(&fleet).await?;
     let trial = is_tried(&fleet, &desk, &page, "armadex-trial").await?;
+    what_is_not_the_same_is_told(&desk, &page)?;
     ensure!(
         theirs(&fleet).await? == before,
         "the trial touched what is Clusterpedia's"
@@ -115,6 +137,7 @@ async fn the_page_about_moving_can_be_followed_there_and_back() -> Result<()> {
     end(&fleet, &armadex)?;
     clusterpedia.start_again(&fleet).await?;
     desk.run(&page.go_back)?;
+    what_was_edited_is_given_back(&fleet, &desk, &page).await?;
     is_searched_with_the_old_kubeconfig(&fleet, &desk).await?;
     nothing_of_ours_is_left(&fleet).await?;
     clusterpedia.stop();
@@ -158,6 +181,102 @@ async fn what_is_to_be_settled_is_found(fleet: &Harness, desk: &Desk, page: &Pag
     Ok(())
 }
 
+/// A kind more in a PediaCluster that a policy made, which Clusterpedia leaves there.
+async fn edit_by_hand(fleet: &Harness) -> Result<()> {
+    let add = r#"[{"op": "add", "path": "/spec/syncResources/0/resources/-", "value": "events"}]"#;
+    let patch = [
+        "patch",
+        "pediacluster",
+        EDITED,
+        "--type=json",
+        "--patch",
+        add,
+    ];
+    fleet.kubectl("host").run(&patch).await.map(drop)
+}
+
+/// The kinds of the core group that the one with the edit has.
+async fn kinds_of_the_edited(fleet: &Harness) -> Result<String> {
+    let get = [
+        "get",
+        "pediacluster",
+        EDITED,
+        "--output=jsonpath={.spec.syncResources[0].resources[*]}",
+    ];
+    fleet.kubectl("host").run(&get).await
+}
+
+fn what_would_change_is_shown(desk: &Desk, page: &Page) -> Result<()> {
+    let shown = desk.output(&page.would_change)?;
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let changed = |line: &&str| line.starts_with("-  ") || line.starts_with("+  ");
+    let changed = text.lines().filter(changed);
+    let changed: Vec<&str> = changed
+        .filter(|line| !line.contains("generation:"))
+        .collect();
+    let said = String::from_utf8_lossy(&shown.stderr);
+    ensure!(changed == ["-    - events"], "{text}{said}");
+    ensure!(text.contains(EDITED), "{text}{said}");
+    ensure!(!shown.status.success(), "{text}{said}");
+    Ok(())
+}
+
+/// It is found where it was there before its policy, and is as before with what the page says.
+async fn one_without_an_owner_is_given_it(fleet: &Harness, desk: &Desk, page: &Page) -> Result<()> {
+    ensure!(desk.run(&page.without_owner)?.is_empty(), "all have owners");
+    let patch = r#"{"metadata": {"ownerReferences": null}}"#;
+    let patch = [
+        "patch",
+        "pediacluster",
+        LEAVES,
+        "--type=merge",
+        "--patch",
+        patch,
+    ];
+    fleet.kubectl("host").run(&patch).await?;
+    let found = desk.run(&page.without_owner)?;
+    ensure!(found.trim() == LEAVES, "{found}");
+    desk.run(&page.give_an_owner.replace("NAME", LEAVES))?;
+    ensure!(desk.run(&page.without_owner)?.is_empty(), "all have owners");
+    Ok(())
+}
+
+/// Rows that differ are told, and so is that nothing could be compared.
+fn what_is_not_the_same_is_told(desk: &Desk, page: &Page) -> Result<()> {
+    let trial = desk.folder.join("trial.kubeconfig");
+    let text = std::fs::read_to_string(&trial)?;
+    let [one, _, another] = CLUSTERS.map(|name| format!("/clusters/{name}/"));
+    let elsewhere = text.replace(&one, &another);
+    ensure!(elsewhere != text, "{one} is not in {text}");
+    for (kubeconfig, told) in [(elsewhere, &CLUSTERS[..1]), (String::new(), &CLUSTERS[..])] {
+        std::fs::write(&trial, kubeconfig)?;
+        let compared = String::from_utf8(desk.output(&page.compare)?.stdout)?;
+        for name in CLUSTERS {
+            for kind in COMPARED {
+                let verdict = if told.contains(&name) {
+                    format!("{name}: {kind}, NOT THE SAME")
+                } else {
+                    format!(" {kind}, the same")
+                };
+                let mut lines = compared.lines().filter(|line| line.starts_with(name));
+                ensure!(lines.any(|line| line.ends_with(&verdict)), "{compared}");
+            }
+        }
+    }
+    std::fs::write(&trial, text)?;
+    Ok(())
+}
+
+/// To the one that is the same as before the switch, and not to the one that was made anew.
+async fn what_was_edited_is_given_back(fleet: &Harness, desk: &Desk, page: &Page) -> Result<()> {
+    let given = desk.output(&page.give_back)?;
+    let said = String::from_utf8_lossy(&given.stderr).into_owned();
+    ensure!(said.contains(LEAVES) && !said.contains(EDITED), "{said}");
+    let kinds = kinds_of_the_edited(fleet).await?;
+    ensure!(kinds.ends_with(" events"), "{kinds}");
+    Ok(())
+}
+
 /// Until both show the same.
 async fn is_tried(fleet: &Harness, desk: &Desk, page: &Page, name: &str) -> Result<Record> {
     desk.run(&page.install)?;
@@ -167,11 +286,14 @@ async fn is_tried(fleet: &Harness, desk: &Desk, page: &Page, name: &str) -> Resu
     wait_until("both show the same", SOON, || async {
         let told = desk.run(&page.compare)?;
         for cluster in CLUSTERS {
-            let line = told
-                .lines()
-                .find(|line| line.starts_with(&format!("{cluster}: ")));
-            let rows = line.and_then(|line| line.split(' ').nth(1)?.parse::<usize>().ok());
-            ensure!(rows.is_some_and(|rows| rows > 5), "{told}");
+            for kind in COMPARED {
+                let rows = told.lines().find_map(|line| {
+                    let rest = line.strip_prefix(cluster)?.strip_prefix(": ")?;
+                    let rows = rest.strip_suffix(&format!(" {kind}, the same"))?;
+                    rows.parse::<usize>().ok()
+                });
+                ensure!(rows.is_some_and(|rows| rows > 5), "{told}");
+            }
         }
         Ok(true)
     })
@@ -225,19 +347,21 @@ async fn everything_is_ours(fleet: &Harness, desk: &Desk) -> Result<()> {
         Ok(true)
     })
     .await?;
+    let kinds = kinds_of_the_edited(fleet).await?;
+    ensure!(!kinds.contains("events"), "{kinds}");
     is_searched_with_the_old_kubeconfig(fleet, desk).await?;
     // What was made by hand goes by hand, and the finalizer that was there with it.
-    host.run(&["delete", "pediacluster", CLUSTERS[1], "--timeout=60s"])
+    host.run(&["delete", "pediacluster", CLUSTERS[2], "--timeout=60s"])
         .await?;
-    fleet.unjoin(MEMBERS[0]).await?;
-    wait_until_absent(fleet, &format!("pediacluster/{}", CLUSTERS[0])).await?;
-    fleet.join(MEMBERS[0]).await?;
+    fleet.unjoin(MEMBERS[1]).await?;
+    wait_until_absent(fleet, &format!("pediacluster/{LEAVES}")).await?;
+    fleet.join(MEMBERS[1]).await?;
     let made = [
         "wait",
         "--for=condition=Ready",
         "--timeout=90s",
         "pediacluster",
-        CLUSTERS[0],
+        LEAVES,
     ];
     wait_until("the policy brings it in again", SOON, || async {
         host.run(&made).await.map(|_| true)

@@ -4,9 +4,9 @@ use anyhow::{Context, Result, ensure};
 use armadex_e2e::process::last_words;
 use armadex_e2e::scenario::{SOON, wait_for_condition};
 use armadex_e2e::seed::{self, Plan};
-use armadex_e2e::{Harness, Options, deploy, log, wait_until};
+use armadex_e2e::{Harness, Options, deploy, document, log, wait_until};
 
-use crate::desk::{self, Desk};
+use crate::desk::Desk;
 
 const MEMBER: &str = "member1";
 /// The section, by its title and by the next one's.
@@ -62,5 +62,5 @@ fn blocks() -> Result<Vec<String>> {
     let path = deploy::folder().join("../README.md");
     let text = std::fs::read_to_string(path)?;
     let section = text.split_once(SECTION[0]).context("no such section")?.1;
-    desk::blocks(section.split(SECTION[1]).next().unwrap_or_default())
+    document::blocks(section.split(SECTION[1]).next().unwrap_or_default())
 }

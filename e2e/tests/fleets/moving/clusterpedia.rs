@@ -22,8 +22,8 @@ const DEPLOYMENTS: [&str; 3] = [
     "clusterpedia-clustersynchro-manager",
     "clusterpedia-controller-manager",
 ];
-/// What the PediaCluster of the policy is called, and that by hand.
-pub(super) const CLUSTERS: [&str; 2] = ["karmada-member1", "by-hand"];
+/// What the PediaClusters of the policy are called, and that by hand.
+pub(super) const CLUSTERS: [&str; 3] = ["karmada-member1", "karmada-member2", "by-hand"];
 /// Fields that are ours alone.
 const OURS: [&str; 8] = [
     "connection",
@@ -75,7 +75,7 @@ pub(super) struct Clusterpedia {
 }
 
 impl Clusterpedia {
-    /// On a control plane with a member that has joined it, and another one.
+    /// On a control plane with two members that have joined it, of which somebody has brought in one by hand as well.
     pub(super) async fn set_up(fleet: &Harness, desk: &Path) -> Result<Self> {
         let host = fleet.kubectl("host");
         host.run(&["create", "namespace", deploy::NAMESPACE])
@@ -236,18 +236,28 @@ async fn made_by_a_policy(fleet: &Harness, desk: &Path) -> Result<()> {
     ];
     let made: Value = serde_json::from_str(&armadex::run(&render).await?)?;
     let made = made["items"].as_array().context("a list")?;
-    let [lifecycle, cluster] = &made[..] else {
-        anyhow::bail!("of one member come {} objects", made.len());
-    };
-    let mut lifecycle = lifecycle.clone();
-    let name = CLUSTERS[0];
-    ensure!(lifecycle["metadata"]["name"] == name, "{lifecycle:#}");
+    for name in &CLUSTERS[..2] {
+        let called = |object: &&Value| object["metadata"]["name"] == *name;
+        let of_the_name: Vec<&Value> = made.iter().filter(called).collect();
+        let [lifecycle, cluster] = of_the_name[..] else {
+            anyhow::bail!("{name}: {} objects", of_the_name.len());
+        };
+        put_owned(fleet, name, lifecycle.clone(), cluster.clone()).await?;
+    }
+    Ok(())
+}
+
+async fn put_owned(
+    fleet: &Harness,
+    name: &str,
+    mut lifecycle: Value,
+    mut cluster: Value,
+) -> Result<()> {
     let owner = owner(fleet, "ClusterImportPolicy", "karmada", true).await?;
     lifecycle["metadata"]["ownerReferences"] = json!([owner]);
     let finalizer = "clusterpedia.io/pediacluster-lifecycle-controller";
     lifecycle["metadata"]["finalizers"] = json!([finalizer]);
-    host.apply(&lifecycle.to_string()).await?;
-    let mut cluster = cluster.clone();
+    fleet.kubectl("host").apply(&lifecycle.to_string()).await?;
     let owner = self::owner(fleet, "PediaClusterLifecycle", name, false).await?;
     cluster["metadata"]["ownerReferences"] = json!([owner]);
     put(fleet, cluster).await
@@ -270,7 +280,7 @@ async fn by_hand(fleet: &Harness) -> Result<()> {
     let cluster = json!({
         "apiVersion": "cluster.clusterpedia.io/v1alpha2",
         "kind": "PediaCluster",
-        "metadata": {"name": CLUSTERS[1]},
+        "metadata": {"name": CLUSTERS[2]},
         "spec": {"kubeconfig": STANDARD.encode(kubeconfig), "syncResources": resources},
     });
     put(fleet, cluster).await
