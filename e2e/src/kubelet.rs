@@ -65,8 +65,7 @@ async fn tried() -> Result<()> {
     let output = output_of(Command::new("unshare").args(TRIED)).await?;
     let complaint = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}", complaint.trim());
-    let name = format!("armadex-{}", rand::random::<u32>());
-    let network = Network::create(&name, Ipv4Addr::new(10, 244, 0, 1), &[]);
+    let network = Network::create(Ipv4Addr::new(10, 244, 0, 1), &[]);
     network.await.map(drop)
 }
 

@@ -7,21 +7,25 @@
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::limit::output_of;
 use crate::raw::{self, Answer};
 use crate::wire;
 
+/// Prepares the network that it is in, says so, and stays until it has nothing more to read.
+const MAKER: &str = "ip link set lo up; ip address add \"$1/32\" dev lo; echo made; read -r _ || :";
+/// That takes milliseconds, on a busy machine some hundred of them.
+const MAKE: Duration = Duration::from_secs(60);
 /// A connection on loopback is there at once, or refused.
 const CONNECT: Duration = Duration::from_secs(2);
 
@@ -35,21 +39,12 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// A new one, in which these ports of 127.0.0.1 are those of this machine. The name is for a moment alone.
-    pub(super) async fn create(name: &str, address: Ipv4Addr, reachable: &[u16]) -> Result<Self> {
-        ip(&["netns", "add", name]).await?;
-        let opened = File::open(format!("/run/netns/{name}"));
-        let on_loopback = format!("{address}/32");
-        let prepared = async {
-            ip(&["-n", name, "link", "set", "lo", "up"]).await?;
-            ip(&["-n", name, "address", "add", &on_loopback, "dev", "lo"]).await
-        };
-        let prepared = prepared.await;
-        ip(&["netns", "delete", name]).await?;
-        prepared?;
+    /// A new one, in which these ports of 127.0.0.1 are those of this machine.
+    pub(super) async fn create(address: Ipv4Addr, reachable: &[u16]) -> Result<Self> {
+        let made = timeout(MAKE, made(address)).await;
         let mut network = Self {
             address,
-            namespace: Arc::new(opened.context("a network that was made is not there")?),
+            namespace: Arc::new(made.context("a network is not made in time")??),
             ways: Vec::new(),
         };
         for &port in reachable {
@@ -118,9 +113,22 @@ impl Network {
     }
 }
 
-async fn ip(arguments: &[&str]) -> Result<()> {
-    let output = output_of(Command::new("ip").args(arguments)).await?;
+/// The namespace of a process that makes it and ends then: it never has a name, so that nothing of it is left whoever is killed meanwhile.
+async fn made(address: Ipv4Addr) -> Result<File> {
+    let mut maker = Command::new("unshare")
+        .args(["--net", "sh", "-euc", MAKER, "sh", &address.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()?;
+    let number = maker.id().context("a network that nobody makes")?;
+    let said = maker.stdout.take().context("standard output was piped")?;
+    BufReader::new(said).read_line(&mut String::new()).await?;
+    let opened = File::open(format!("/proc/{number}/ns/net"));
+    let output = maker.wait_with_output().await?;
     let complaint = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "ip {arguments:?}: {complaint}");
-    Ok(())
+    ensure!(output.status.success(), "a network: {}", complaint.trim());
+    Ok(opened?)
 }

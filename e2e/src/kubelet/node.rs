@@ -71,7 +71,7 @@ impl Node {
         let placed = Arc::new(Placed {
             namespace: pod.namespace().unwrap_or_default(),
             name: pod.name_any(),
-            network: Network::create(&uid, address, &self.reachable).await?,
+            network: Network::create(address, &self.reachable).await?,
             processes: Mutex::default(),
         });
         self.all().insert(uid, Arc::clone(&placed));
