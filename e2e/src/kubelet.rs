@@ -34,6 +34,8 @@ use network::Network;
 use node::{Node, Placed};
 use services::Services;
 
+/// That no pods can be run is an error if this variable says `require`.
+const WANTED: &str = "ARMADEX_TEST_PODS";
 /// What a container takes.
 const TRIED: [&str; 5] = [
     "--mount",
@@ -49,15 +51,25 @@ pub struct Kubelet {
     _task: AbortOnDropHandle<()>,
 }
 
-/// Whether pods can be run on this machine. If not, it is said that the test was not run.
+/// Whether pods can be run on this machine. If not, it is said that the test was not run, or it fails where all have to be.
 pub async fn is_possible() -> Result<bool> {
     let Err(why) = tried().await else {
         return Ok(true);
     };
-    tell_at_the_end(&format!(
-        "the chart with its pods as processes, which takes root, unshare, setpriv, chroot and ip: {why:#}"
-    ))?;
+    let wanted = std::env::var(WANTED).unwrap_or_default();
+    do_without(&wanted, &why)?;
     Ok(false)
+}
+
+fn do_without(wanted: &str, why: &anyhow::Error) -> Result<()> {
+    let what = format!(
+        "the chart with its pods as processes, which takes root, unshare, setpriv, chroot and ip: {why:#}"
+    );
+    ensure!(
+        wanted != "require",
+        "${WANTED} is require, and not run: {what}"
+    );
+    tell_at_the_end(&what)
 }
 
 /// What a pod takes, all at once.
@@ -121,4 +133,18 @@ pub async fn pods(kubectl: &Kubectl, namespace: &str, selector: &str) -> Result<
     let listed = kubectl.run(&get).await?;
     let names = listed.lines().filter_map(|line| line.strip_suffix(' '));
     Ok(names.map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_no_pods_can_be_run_is_an_error_where_all_have_to_be() {
+        let why = anyhow::anyhow!("unshare failed: Operation not permitted");
+        let refused = do_without("require", &why).expect_err("it is an error");
+        let refused = refused.to_string();
+        assert!(refused.contains("$ARMADEX_TEST_PODS"), "{refused}");
+        assert!(refused.ends_with("not permitted"), "{refused}");
+    }
 }
