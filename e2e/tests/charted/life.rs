@@ -11,13 +11,15 @@ use armadex_e2e::progress::note;
 use armadex_e2e::scenario::{SOON, wait_until_absent, wait_until_equal, wait_until_synced};
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
-use armadex_e2e::{Harness, Kubectl, Options, bodies, kubelet, wait_until};
+use armadex_e2e::{Harness, Options, bodies, kubelet, wait_until};
 use http::Request;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::bob::{bob_finds_pods, let_bob_search};
 use crate::desk::{Desk, IMAGE, NAMESPACE, RELEASE, chart_folder, check_logs};
 use crate::lists::Lists;
-use crate::searcher::{FLEET, Searched, search};
+use crate::searcher::{Searched, search};
 use crate::traces::{come, everything};
 
 const MEMBERS: [&str; 2] = ["member1", "member2"];
@@ -48,7 +50,7 @@ async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> 
     has_what_the_members_have(&fleet).await?;
     wait_until_synced(&fleet, &MEMBERS, SOON).await?;
     let_bob_search(&fleet.kubectl("host")).await?;
-    bob_finds_pods(&fleet).await?;
+    bob_finds_pods(&fleet, &MEMBERS).await?;
     let listed = lists.so_far()?.len();
     ensure!(listed > 0, "members were asked for no list");
 
@@ -61,7 +63,7 @@ async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> 
         "members were asked for lists again: {more:#?}"
     );
     ensure!(searched.times > 100, "{searched}");
-    searched.was_answered_by_a_retry()?;
+    searched.failed_by_kills_alone()?;
 
     uninstall(&fleet, &desk).await?;
     let after = [
@@ -226,73 +228,28 @@ async fn give_the_account(fleet: &Harness, desk: &Desk) -> Result<()> {
         .map(drop)
 }
 
-/// As helm's notes have it.
-async fn let_bob_search(host: &Kubectl) -> Result<()> {
-    let paths = "--resource=fleets.clusterpedia.io/proxy,clusters.clusterpedia.io/proxy";
-    for grant in [
-        &["clusterrole", "searcher", "--verb=get,create", paths][..],
-        &[
-            "clusterrolebinding",
-            "searcher-bob",
-            "--clusterrole=searcher",
-            "--user=bob",
-        ],
-        &["clusterrole", "pods", "--verb=get,list", "--resource=pods"],
-        &[
-            "clusterrolebinding",
-            "pods-bob",
-            "--clusterrole=pods",
-            "--user=bob",
-        ],
-    ] {
-        host.run(&[&["create"], grant].concat()).await?;
-    }
-    Ok(())
-}
-
-/// By kubectl, as somebody who may do nothing else.
-async fn bob_finds_pods(fleet: &Harness) -> Result<()> {
-    let bob = fleet.host().kubeconfig_for("bob", None)?;
-    let host = Kubectl::new(&fleet.tools().kubectl, &bob, "host");
-    wait_until("bob finds pods", SOON, || async {
-        let path = format!("{FLEET}/api/v1/pods");
-        let found = host.run(&["get", "--raw", &path]).await?;
-        Ok(MEMBERS
-            .iter()
-            .all(|member| found.contains(&format!("\"{member}\""))))
-    })
-    .await?;
-    let path = format!("{FLEET}/api/v1/nodes");
-    let nodes = host.output(&["get", "--raw", &path]).await?;
-    let complaint = String::from_utf8_lossy(&nodes.stderr).into_owned();
-    ensure!(
-        complaint.contains("forbidden"),
-        "bob is not refused: {complaint}"
-    );
-    Ok(())
-}
-
 /// All that becomes of a release, while members change and bob searches.
 async fn changes_while_searched(fleet: &Harness, desk: &Desk) -> Result<Searched> {
     let bob = fleet.host().kubeconfig_for("bob", None)?;
     let member = fleet.member(MEMBERS[0])?.client().await?;
     let (churning, searching) = (CancellationToken::new(), CancellationToken::new());
+    let (kill, killed) = watch::channel(None);
     let changed = async {
-        let changed = changes(desk).await;
+        let changed = changes(desk, &kill).await;
         churning.cancel();
         searching.cancel();
         changed
     };
     let (done, searched, ()) = tokio::try_join!(
         CHURN.run(&member, &churning),
-        search(&bob, &searching),
+        search(&bob, &MEMBERS, &killed, &searching),
         changed
     )?;
     note(format_args!("churn around a release: {done:?}"));
     Ok(searched)
 }
 
-async fn changes(desk: &Desk) -> Result<()> {
+async fn changes(desk: &Desk, killed: &watch::Sender<Option<String>>) -> Result<()> {
     let chart = chart_folder()?;
     let values = "log.level=info\\,armadex=debug,apiserver.resources.limits.memory=640Mi,controllers.replicas=3";
     note("helm upgrade");
@@ -306,7 +263,8 @@ async fn changes(desk: &Desk) -> Result<()> {
         values,
     ];
     desk.helm(&upgrade).await?;
-    each_is_killed_in_turn(desk).await?;
+    each_is_killed_in_turn(desk, killed).await?;
+    one_of_each_is_deleted(desk).await?;
     note("helm rollback");
     desk.helm(&["rollback", RELEASE, "--wait"]).await?;
     ensure!(
@@ -316,15 +274,21 @@ async fn changes(desk: &Desk) -> Result<()> {
     Ok(())
 }
 
-/// At once, as where a node has no memory left; and one of each is deleted.
-async fn each_is_killed_in_turn(desk: &Desk) -> Result<()> {
+/// At once, as where a node has no memory left; which one that is, whoever searches is told.
+async fn each_is_killed_in_turn(desk: &Desk, killed: &watch::Sender<Option<String>>) -> Result<()> {
     for part in PARTS {
         for pod in desk.pods(part).await? {
             note(format_args!("{pod} is killed"));
+            killed.send_replace(Some(pod.clone()));
             desk.kubelet.kill(NAMESPACE, &pod)?;
             is_back(desk, &pod).await?;
+            killed.send_replace(None);
         }
     }
+    Ok(())
+}
+
+async fn one_of_each_is_deleted(desk: &Desk) -> Result<()> {
     for part in PARTS {
         let pods = desk.pods(part).await?;
         let pod = pods.first().context("no pod")?;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod bob;
 mod desk;
 mod life;
 mod lists;

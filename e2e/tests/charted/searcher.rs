@@ -1,5 +1,6 @@
-//! Somebody who searches all the time, and what that was like.
+//! Somebody who searches all the time, and what that was like: no change of a release is felt, and of a pod that is killed at most the connection that it had.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use armadex_e2e::kubeconfig;
 use http::Request;
 use kube::Client;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// The whole fleet, as helm's notes grant it.
@@ -26,19 +28,23 @@ pub(crate) struct Searched {
     failures: Vec<Failure>,
 }
 
-/// Searches in a row that failed.
+/// A search that failed.
 #[derive(Debug)]
 struct Failure {
     after: Duration,
-    tries: usize,
+    /// The pod that was killed meanwhile, if one was.
+    killed: Option<String>,
     why: String,
 }
 
 impl Searched {
-    /// Each search that failed went well when it was asked once more.
-    pub(crate) fn was_answered_by_a_retry(&self) -> Result<()> {
-        let longest = self.failures.iter().map(|failure| failure.tries).max();
-        ensure!(longest.unwrap_or(0) <= 1, "{self}");
+    /// At most one for each pod that was killed, and none else.
+    pub(crate) fn failed_by_kills_alone(&self) -> Result<()> {
+        let killed = self.failures.iter().map(|failure| failure.killed.as_ref());
+        let killed: Option<Vec<&String>> = killed.collect();
+        let killed = killed.with_context(|| format!("{self}"))?;
+        let pods: BTreeSet<&String> = killed.iter().copied().collect();
+        ensure!(pods.len() == killed.len(), "{self}");
         Ok(())
     }
 }
@@ -51,38 +57,34 @@ impl fmt::Display for Searched {
             self.times,
             self.failures.len()
         )?;
-        for Failure { after, tries, why } in &self.failures {
-            write!(
-                out,
-                "\n  after {:.1} s, {tries} in a row: {why}",
-                after.as_secs_f32()
-            )?;
+        for Failure { after, killed, why } in &self.failures {
+            let killed = killed.as_deref().unwrap_or("no pod");
+            let after = after.as_secs_f32();
+            write!(out, "\n  after {after:.1} s, {killed} was killed: {why}")?;
         }
         Ok(())
     }
 }
 
-/// Searches as the user of a kubeconfig until it is stopped.
-pub(crate) async fn search(kubeconfig: &Path, stop: &CancellationToken) -> Result<Searched> {
+/// Searches as the user of a kubeconfig until it is stopped, and has to find all these clusters each time. Which pod is killed just then is told by whoever does it.
+pub(crate) async fn search(
+    kubeconfig: &Path,
+    clusters: &[&str],
+    killed: &watch::Receiver<Option<String>>,
+    stop: &CancellationToken,
+) -> Result<Searched> {
     let client = kubeconfig::client(kubeconfig).await?;
     let (begun, mut searched) = (Instant::now(), Searched::default());
-    let mut tries = 0;
     while !stop.is_cancelled() {
         searched.times += 1;
-        let asked = tokio::time::timeout(LIMIT, once(&client)).await;
+        let before = killed.borrow().clone();
+        let asked = tokio::time::timeout(LIMIT, once(&client, clusters)).await;
         let pause = match asked.context("no answer").flatten() {
-            Ok(()) => {
-                tries = 0;
-                PAUSE
-            }
+            Ok(()) => PAUSE,
             Err(error) => {
-                tries += 1;
-                if tries > 1 {
-                    searched.failures.pop();
-                }
                 searched.failures.push(Failure {
                     after: begun.elapsed(),
-                    tries,
+                    killed: killed.borrow().clone().or(before),
                     why: format!("{error:#}"),
                 });
                 RETRY
@@ -96,12 +98,50 @@ pub(crate) async fn search(kubeconfig: &Path, stop: &CancellationToken) -> Resul
     Ok(searched)
 }
 
-/// A page of pods, which has some on it.
-async fn once(client: &Client) -> Result<()> {
-    let path = format!("{FLEET}/api/v1/pods?limit=20");
+/// All pods, which are of all these clusters.
+async fn once(client: &Client, clusters: &[&str]) -> Result<()> {
+    let path = format!("{FLEET}/api/v1/pods");
     let text = client
         .request_text(Request::get(&path).body(Vec::new())?)
         .await?;
-    ensure!(text.contains("\"uid\""), "nothing is found: {text}");
+    for cluster in clusters {
+        ensure!(is_of(&text, cluster), "nothing of {cluster} is found");
+    }
     Ok(())
+}
+
+/// Whether a list has something of a cluster.
+pub(crate) fn is_of(list: &str, cluster: &str) -> bool {
+    list.contains(&format!(
+        "\"shadow.clusterpedia.io/cluster-name\":\"{cluster}\""
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_may_fail_once_for_each_pod_that_is_killed() {
+        let failures = |killed: &[Option<&str>]| Searched {
+            times: 100,
+            failures: killed
+                .iter()
+                .map(|killed| Failure {
+                    after: Duration::ZERO,
+                    killed: killed.map(str::to_owned),
+                    why: "no answer".to_owned(),
+                })
+                .collect(),
+        };
+        for (killed, is_fine) in [
+            (&[][..], true),
+            (&[Some("a"), Some("b")], true),
+            (&[Some("a"), Some("a")], false),
+            (&[Some("a"), None], false),
+        ] {
+            let judged = failures(killed).failed_by_kills_alone();
+            assert_eq!(judged.is_ok(), is_fine, "{killed:?}");
+        }
+    }
 }
