@@ -17,6 +17,7 @@ use crate::control_plane::{ControlPlane, ControlPlaneKind, Controllers};
 use crate::etcd::{self, Etcd};
 use crate::folder::{Folder, check_member_name};
 use crate::kubectl::Kubectl;
+use crate::kubelet;
 use crate::process::{Guard, stop_all};
 use crate::progress::note;
 use crate::record::Record;
@@ -51,6 +52,8 @@ pub struct Options {
     pub is_restored: bool,
     /// Whether the control plane finds Services by their names in [`Folder::names`], as one does that is a pod of the cluster in which they are.
     pub finds_services: bool,
+    /// Whether the control plane is a cluster that runs pods as well, by a [`crate::kubelet`].
+    pub runs_pods: bool,
 }
 
 /// What is remembered of the control plane in its folder.
@@ -233,20 +236,11 @@ impl Harness {
             }
         }
         let etcd = etcd::start(folder, &tools, "etcd").await?;
-        let written = match options.writes_requests_down {
-            true => requests::arguments(folder)?,
-            false => Vec::new(),
-        };
         let own = match options.is_restored {
             true => etcd::start(folder, &tools, etcd::OF_HOST).await?,
             false => etcd.clone(),
         };
-        let shape = Shape {
-            etcd: at(&own, "host"),
-            arguments: written,
-            names: options.finds_services.then(|| names(folder)).transpose()?,
-            ..Shape::default()
-        };
+        let shape = of_host(folder, at(&own, "host"), options)?;
         let host = Cluster::create(folder, &tools, "host", &shape).await?;
         let description = Description {
             kind,
@@ -468,6 +462,27 @@ fn prepare(folder: &Folder) -> Result<()> {
     }
     folder.clear()?;
     folder.create()
+}
+
+/// What the control plane is to be.
+fn of_host(folder: &Folder, etcd: Etcd, options: &Options) -> Result<Shape> {
+    let mut arguments = match options.writes_requests_down {
+        true => requests::arguments(folder)?,
+        false => Vec::new(),
+    };
+    let work = match options.runs_pods {
+        true => Work::Pods,
+        false => Work::Objects,
+    };
+    if options.runs_pods {
+        arguments.push(kubelet::services_on_loopback());
+    }
+    Ok(Shape {
+        etcd,
+        arguments,
+        work,
+        names: options.finds_services.then(|| names(folder)).transpose()?,
+    })
 }
 
 /// The file of names, as this machine has them so far.

@@ -33,6 +33,7 @@ use crate::limit::output_of;
 use network::Network;
 use node::{Node, Placed};
 use services::Services;
+pub(crate) use services::on_loopback as services_on_loopback;
 
 /// That no pods can be run is an error if this variable says `require`.
 const WANTED: &str = "ARMADEX_TEST_PODS";

@@ -1,6 +1,7 @@
 //! Services: each has an address on this machine's loopback, and leads to the pods that are ready, as its EndpointSlices say.
 //!
-//! They are for who is no pod of this kubelet, but would be one of the cluster in truth: a control plane that finds them by their names.
+//! They are for who is no pod of this kubelet, but would be one of the cluster in truth: a control plane that finds them by their names, or by their addresses where
+//! it is the cluster's own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -28,6 +29,12 @@ const OF_SERVICE: &str = "kubernetes.io/service-name";
 type Key = (String, String, String);
 /// Where each leads.
 type Ends = BTreeMap<Key, Vec<SocketAddrV4>>;
+
+/// The argument by which an apiserver that is to reach Services itself gives them addresses that they have on this machine as well. Others have those from 64 on.
+pub(crate) fn on_loopback() -> String {
+    let network = rand::rng().random_range(2..64_u8);
+    format!("--service-cluster-ip-range=127.{network}.0.0/16")
+}
 
 /// Those of a cluster.
 #[derive(Debug)]
@@ -110,7 +117,8 @@ impl Services {
         if self.named.contains(&line) {
             return Ok(());
         }
-        let mut file = std::fs::OpenOptions::new().append(true).open(&self.names)?;
+        let mut file = std::fs::OpenOptions::new();
+        let mut file = file.create(true).append(true).open(&self.names)?;
         file.write_all(line.as_bytes())?;
         self.named.insert(line);
         Ok(())
@@ -120,6 +128,9 @@ impl Services {
 /// That of the cluster on this machine: nobody has to be asked for one of 127.0.0.0/8.
 fn address(spec: &ServiceSpec, network: u8) -> Option<Ipv4Addr> {
     let address: Ipv4Addr = spec.cluster_ip.as_deref()?.parse().ok()?;
+    if address.is_loopback() {
+        return Some(address);
+    }
     let [_, _, third, fourth] = address.octets();
     Some(Ipv4Addr::new(127, network, third, fourth))
 }

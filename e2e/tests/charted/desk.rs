@@ -1,4 +1,4 @@
-//! Where somebody sits who installs the chart: a cluster whose pods run, its control plane, helm, and kubeconfigs of both.
+//! Where somebody sits who installs the chart: a cluster whose pods run, beside its control plane or the control plane itself, and helm.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,8 +33,21 @@ impl Desk {
     /// Beside a fleet whose control plane finds Services. Pods reach these ports of this machine, beside the control plane and the members.
     pub(crate) async fn beside(fleet: &Harness, members: &[&str], ports: &[u16]) -> Result<Self> {
         let cluster = fleet.start_cluster_of_pods(PODS).await?;
-        let mut reachable = ports.to_vec();
-        reachable.push(fleet.host().port());
+        let reachable = [ports, &[fleet.host().port()]].concat();
+        Self::at(fleet, cluster, members, reachable).await
+    }
+
+    /// In the control plane of a fleet, which runs pods itself.
+    pub(crate) async fn within(fleet: &Harness, members: &[&str]) -> Result<Self> {
+        Self::at(fleet, fleet.host().clone(), members, Vec::new()).await
+    }
+
+    async fn at(
+        fleet: &Harness,
+        cluster: Cluster,
+        members: &[&str],
+        mut reachable: Vec<u16>,
+    ) -> Result<Self> {
         for member in members {
             reachable.push(fleet.member(member)?.port());
         }
@@ -42,7 +55,7 @@ impl Desk {
         let images = BTreeMap::from([(image, armadex::binary()?)]);
         Ok(Self {
             kubelet: Kubelet::start(&cluster, fleet.folder(), images, &reachable).await?,
-            kubectl: fleet.kubectl(PODS),
+            kubectl: fleet.kubectl(&cluster.name),
             cluster,
             helm: tools::helm()?,
             home: tempfile::tempdir()?,
@@ -103,6 +116,17 @@ impl Desk {
 pub(crate) fn chart_folder() -> Result<String> {
     let folder = chart::folder();
     Ok(folder.to_str().context("a path")?.to_owned())
+}
+
+/// Waits until a control plane serves the search API.
+pub(crate) async fn wait_until_found(control_plane: &Kubectl) -> Result<()> {
+    let available = [
+        "wait",
+        "--for=condition=Available",
+        "--timeout=60s",
+        "apiservice/v1beta1.clusterpedia.io",
+    ];
+    control_plane.run(&available).await.map(drop)
 }
 
 /// Reads what all pods have said: nothing in them broke, and nothing that they said is secret.

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::bob::{bob_finds_pods, let_bob_search};
-use crate::desk::{Desk, IMAGE, NAMESPACE, RELEASE, chart_folder, check_logs};
+use crate::desk::{Desk, IMAGE, NAMESPACE, RELEASE, chart_folder, check_logs, wait_until_found};
 use crate::lists::Lists;
 use crate::searcher::{Searched, search};
 use crate::traces::{come, everything};
@@ -195,13 +195,7 @@ async fn install(fleet: &Harness, desk: &Desk, store: &Store) -> Result<()> {
     for part in PARTS {
         desk.wait_until_rolled_out(part).await?;
     }
-    let available = [
-        "wait",
-        "--for=condition=Available",
-        "--timeout=60s",
-        "apiservice/v1beta1.clusterpedia.io",
-    ];
-    fleet.kubectl("host").run(&available).await.map(drop)
+    wait_until_found(&fleet.kubectl("host")).await
 }
 
 /// The kubeconfig by which Armadex reaches its control plane, with a token of its account there.

@@ -1,9 +1,10 @@
-//! The chart as it is used: helm installs, upgrades, rolls back and removes it in a cluster whose pods run, and its control plane is another one, as Karmada's is.
+//! The chart as it is used: helm installs, upgrades, rolls back and removes it in a cluster whose pods run, with another one as its control plane, as Karmada's is, and with itself.
 
 #![allow(clippy::unwrap_used)]
 
 mod bob;
 mod desk;
+mod here;
 mod life;
 mod lists;
 mod newcomer;

@@ -1,0 +1,212 @@
+//! The chart in its second case: its control plane is the cluster that its pods run in, which they reach with the token of their account, and its store a file on a
+//! volume, as is the default. Clusters come in by Secrets with kubeconfigs.
+
+use anyhow::{Context, Result, ensure};
+use armadex_e2e::equality::{self, Difference, Objects, SEEDED_KINDS};
+use armadex_e2e::scenario::{SOON, wait_until_absent, wait_until_synced};
+use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::store::StoreKind;
+use armadex_e2e::{Harness, Options, kubelet, wait_until};
+use serde_json::{Value, json};
+
+use crate::bob::{bob_finds_pods, let_bob_search};
+use crate::desk::{Desk, IMAGE, NAMESPACE, RELEASE, chart_folder, check_logs, wait_until_found};
+use crate::lists::Lists;
+use crate::traces::{come, everything};
+
+const MEMBERS: [&str; 2] = ["member1", "member2"];
+/// What the policy calls them, by the namespace of their Secrets.
+const CLUSTERS: [&str; 2] = ["team-a.member1", "team-a.member2"];
+const TEAM: &str = "team-a";
+const OBJECTS: usize = 100;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_whose_control_plane_is_its_own_cluster_lives_by_the_token_of_its_account()
+-> Result<()> {
+    if !kubelet::is_possible().await? {
+        return Ok(());
+    }
+    let lists = Lists::new()?;
+    let fleet = filled(&lists).await?;
+    let desk = Desk::within(&fleet, &MEMBERS).await?;
+    desk.kubectl.run(&["create", "namespace", TEAM]).await?;
+    let before = everything(&desk.kubectl).await?;
+    for member in MEMBERS {
+        bring_in(&fleet, member).await?;
+    }
+    install(&desk).await?;
+    has_what_the_members_have(&fleet).await?;
+    wait_until_synced(&fleet, &CLUSTERS, SOON).await?;
+    let_bob_search(&desk.kubectl).await?;
+    bob_finds_pods(&fleet, &CLUSTERS).await?;
+    let listed = lists.so_far()?.len();
+    ensure!(listed > 0, "members were asked for no list");
+
+    upgrade(&fleet, &desk).await?;
+    has_what_the_members_have(&fleet).await?;
+    bob_finds_pods(&fleet, &CLUSTERS).await?;
+    let more = lists.so_far()?.split_off(listed);
+    ensure!(
+        more.is_empty(),
+        "members were asked for lists again: {more:#?}"
+    );
+
+    uninstall(&fleet, &desk).await?;
+    let after = everything(&desk.kubectl).await?;
+    assert_eq!(come(&before, &after), LEFT);
+    assert_eq!(come(&after, &before), [""; 0], "was there before");
+    let checked = check_logs(&fleet)?;
+    ensure!(checked > 2, "{checked} pods");
+    drop(desk);
+    fleet.finish().await;
+    Ok(())
+}
+
+/// What a new release goes on with, what an apiserver makes of a CRD, what was made for bob, and what is the team's.
+const LEFT: [&str; 18] = [
+    "APIService /v1alpha1.policy.clusterpedia.io",
+    "APIService /v1alpha2.cluster.clusterpedia.io",
+    "ClusterRole /pods",
+    "ClusterRole /searcher",
+    "ClusterRoleBinding /pods-bob",
+    "ClusterRoleBinding /searcher-bob",
+    "CustomResourceDefinition /clusterimportpolicies.policy.clusterpedia.io",
+    "CustomResourceDefinition /clustersyncresources.cluster.clusterpedia.io",
+    "CustomResourceDefinition /pediaclusterlifecycles.policy.clusterpedia.io",
+    "CustomResourceDefinition /pediaclusters.cluster.clusterpedia.io",
+    "Lease armadex-system/armadex-controllers",
+    "Lease armadex-system/armadex-synchro-STORE",
+    "Namespace /armadex-system",
+    "PersistentVolumeClaim armadex-system/armadex-store",
+    "Secret armadex-system/armadex-serving",
+    "Secret team-a/member1",
+    "Secret team-a/member2",
+    "ServiceAccount armadex-system/default",
+];
+
+/// A control plane that runs pods, and members that nothing has joined to it.
+async fn filled(lists: &Lists) -> Result<Harness> {
+    let fleet = Harness::start(Options {
+        members: MEMBERS.len(),
+        member_arguments: lists.arguments(),
+        store: Some(StoreKind::Sqlite),
+        runs_pods: true,
+        ..Options::default()
+    })
+    .await?;
+    let plan = Plan {
+        count: OBJECTS,
+        seed: 1,
+    };
+    for member in MEMBERS {
+        seed::put(&fleet.member(member)?, plan).await?;
+    }
+    Ok(fleet)
+}
+
+/// By a Secret of a team with a kubeconfig, which is of an account that may read.
+async fn bring_in(fleet: &Harness, member: &str) -> Result<()> {
+    let kubectl = fleet.kubectl(member);
+    for make in [
+        &["serviceaccount", "reader"][..],
+        &[
+            "clusterrole",
+            "reader",
+            "--verb=get,list,watch",
+            "--resource=*.*",
+        ],
+        &[
+            "clusterrolebinding",
+            "reader",
+            "--clusterrole=reader",
+            "--serviceaccount=default:reader",
+        ],
+    ] {
+        kubectl.run(&[&["create"], make].concat()).await?;
+    }
+    let token = kubectl.run(&["create", "token", "reader"]).await?;
+    let text = std::fs::read_to_string(fleet.folder().kubeconfig(member))?;
+    let mut kubeconfig: Value = serde_saphyr::from_str(&text)?;
+    let user = kubeconfig.pointer_mut("/users/0/user").context("a user")?;
+    *user = json!({"token": token.trim()});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": member, "namespace": TEAM, "labels": {"armadex.dev/kubeconfig": "true"}},
+        "stringData": {"kubeconfig": kubeconfig.to_string()}});
+    fleet.kubectl("host").apply(&secret.to_string()).await
+}
+
+async fn install(desk: &Desk) -> Result<()> {
+    let values = format!(
+        "image.repository={IMAGE},policies.kubeconfig.enabled=true,controlPlane.credentialNamespaces={{{TEAM}}}"
+    );
+    let chart = chart_folder()?;
+    let install = [
+        "install",
+        RELEASE,
+        &chart,
+        "--create-namespace",
+        "--wait",
+        "--set",
+        &values,
+    ];
+    desk.helm(&install).await?;
+    wait_until_found(&desk.kubectl).await
+}
+
+/// To another value of the pods, of which there is one: meanwhile a member changes.
+async fn upgrade(fleet: &Harness, desk: &Desk) -> Result<()> {
+    let before = desk.pods("all").await?;
+    ensure!(before.len() == 1, "{before:?}");
+    let chart = chart_folder()?;
+    let upgrade = [
+        "upgrade",
+        RELEASE,
+        &chart,
+        "--reset-then-reuse-values",
+        "--wait",
+        "--set",
+        "log.level=info\\,armadex=debug",
+    ];
+    let member = fleet.kubectl(MEMBERS[0]);
+    let change = ["create", "configmap", "meanwhile", "--from-literal=a=b"];
+    tokio::try_join!(desk.helm(&upgrade), member.run(&change))?;
+    let values = ["get", "pod", "--namespace", NAMESPACE, &before[0]];
+    let arguments = [
+        &values[..],
+        &["--output=jsonpath={.spec.containers[0].args}"],
+    ]
+    .concat();
+    let arguments = desk.kubectl.run(&arguments).await?;
+    ensure!(arguments.contains("armadex=debug"), "{arguments}");
+    ensure!(!arguments.contains("--kubeconfig"), "{arguments}");
+    Ok(())
+}
+
+async fn has_what_the_members_have(fleet: &Harness) -> Result<()> {
+    let host = fleet.host().client().await?;
+    wait_until("Armadex has what the members have", SOON, || async {
+        let mut theirs = Objects::new();
+        for (member, cluster) in MEMBERS.into_iter().zip(CLUSTERS) {
+            let member = fleet.member(member)?.client().await?;
+            theirs.extend(equality::list_member(&member, cluster, &SEEDED_KINDS).await?);
+        }
+        let ours = equality::list_fleet(&host, &SEEDED_KINDS).await?;
+        let difference = Difference::between(&theirs, &ours);
+        ensure!(difference.is_empty(), "{difference}");
+        Ok(theirs.len() > OBJECTS * MEMBERS.len())
+    })
+    .await
+}
+
+/// As helm's notes have it: policies and clusters first.
+async fn uninstall(fleet: &Harness, desk: &Desk) -> Result<()> {
+    desk.kubectl
+        .run(&["delete", "clusterimportpolicies,pediaclusters", "--all"])
+        .await?;
+    for cluster in CLUSTERS {
+        wait_until_absent(fleet, &format!("pediacluster/{cluster}")).await?;
+    }
+    desk.helm(&["uninstall", RELEASE, "--wait", "--cascade", "foreground"])
+        .await?;
+    desk.wait_until_no_pod().await
+}
