@@ -93,7 +93,7 @@ e2e-ha: tools
 # The program of before the newest migration and this one on one store. It is built from the history, which takes minutes, once; no part of `make test`.
 e2e-upgrade: tools databases
 	former="$$(sh e2e/former.sh)" && ARMADEX_FORMER_BIN="$$former" ARMADEX_TEST_DATABASES=require ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" \
-		cargo test --locked --package armadex-e2e --test upgrade -- --ignored --test-threads 1 --nocapture
+		cargo test --locked --package armadex-e2e --test upgrade --test charted -- --ignored --test-threads 1 --nocapture
 
 # make commits FROM=main: whether each commit since then builds, tests and all. A minute or two for each, and no part of `make test`.
 commits: prerequisites

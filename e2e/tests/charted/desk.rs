@@ -16,6 +16,8 @@ pub(crate) const RELEASE: &str = "armadex";
 pub(crate) const NAMESPACE: &str = "armadex-system";
 /// Where the image lies, in words of the chart.
 pub(crate) const IMAGE: &str = "images.example.com/armadex";
+/// The program of a release before this one, as `make e2e-upgrade` builds it.
+pub(crate) const FORMER: &str = "ARMADEX_FORMER_BIN";
 /// The cluster in which pods run.
 const PODS: &str = "pods";
 
@@ -52,7 +54,10 @@ impl Desk {
             reachable.push(fleet.member(member)?.port());
         }
         let image = format!("{IMAGE}:{}", env!("CARGO_PKG_VERSION"));
-        let images = BTreeMap::from([(image, armadex::binary()?)]);
+        let mut images = BTreeMap::from([(image, armadex::binary()?)]);
+        if let Some(former) = std::env::var_os(FORMER) {
+            images.insert(format!("{IMAGE}:former"), former.into());
+        }
         Ok(Self {
             kubelet: Kubelet::start(&cluster, fleet.folder(), images, &reachable).await?,
             kubectl: fleet.kubectl(&cluster.name),

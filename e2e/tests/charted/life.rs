@@ -22,7 +22,7 @@ use crate::lists::Lists;
 use crate::searcher::{Searched, search};
 use crate::traces::{come, everything};
 
-const MEMBERS: [&str; 2] = ["member1", "member2"];
+pub(crate) const MEMBERS: [&str; 2] = ["member1", "member2"];
 const OBJECTS: usize = 300;
 /// It is stopped when all is done: this is longer.
 const CHURN: Churn = Churn {
@@ -46,7 +46,7 @@ async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> 
         everything(&desk.kubectl).await?,
         everything(&fleet.kubectl("host")).await?,
     ];
-    install(&fleet, &desk, &store).await?;
+    install(&fleet, &desk, &store, (&chart_folder()?, "")).await?;
     has_what_the_members_have(&fleet).await?;
     wait_until_synced(&fleet, &MEMBERS, SOON).await?;
     let_bob_search(&fleet.kubectl("host")).await?;
@@ -54,8 +54,8 @@ async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> 
     let listed = lists.so_far()?.len();
     ensure!(listed > 0, "members were asked for no list");
 
-    let searched = changes_while_searched(&fleet, &desk).await?;
-    note(&searched);
+    let (kill, killed) = watch::channel(None);
+    let searched = while_searched(&fleet, changes(&desk, &kill), &killed).await?;
     has_what_the_members_have(&fleet).await?;
     let more = lists.so_far()?.split_off(listed);
     ensure!(
@@ -85,7 +85,7 @@ async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> 
 }
 
 /// Members with objects, joined.
-async fn filled(lists: &Lists) -> Result<Harness> {
+pub(crate) async fn filled(lists: &Lists) -> Result<Harness> {
     let fleet = Harness::start(Options {
         members: MEMBERS.len(),
         member_arguments: lists.arguments(),
@@ -127,14 +127,14 @@ const LEFT_THERE: [&str; 15] = [
 ];
 
 /// The store of the fleet, as values say where it is.
-struct Store {
+pub(crate) struct Store {
     url: String,
-    port: u16,
+    pub(crate) port: u16,
     password: PathBuf,
 }
 
 impl Store {
-    fn of(fleet: &Harness) -> Result<Self> {
+    pub(crate) fn of(fleet: &Harness) -> Result<Self> {
         let arguments = fleet.store().arguments();
         let value = |flag: &str| {
             let found = arguments
@@ -156,7 +156,7 @@ impl Store {
 }
 
 /// What the README of the chart wants before it is installed: the namespace, here one that lets no pod in that could be more than it needs, and its Secrets.
-async fn prepare(fleet: &Harness, desk: &Desk, store: &Store) -> Result<()> {
+pub(crate) async fn prepare(fleet: &Harness, desk: &Desk, store: &Store) -> Result<()> {
     let kubectl = &desk.kubectl;
     kubectl.run(&["create", "namespace", NAMESPACE]).await?;
     let restricted = "pod-security.kubernetes.io/enforce=restricted";
@@ -182,14 +182,18 @@ async fn prepare(fleet: &Harness, desk: &Desk, store: &Store) -> Result<()> {
 }
 
 /// As the README has it, with a fleet's values.
-async fn install(fleet: &Harness, desk: &Desk, store: &Store) -> Result<()> {
+pub(crate) async fn install(
+    fleet: &Harness,
+    desk: &Desk,
+    store: &Store,
+    (chart, tag): (&str, &str),
+) -> Result<()> {
     let values = format!(
-        "mode=parts,image.repository={IMAGE},install.kubeconfig.secretName=karmada,controlPlane.kubeconfig.secretName=armadex-kubeconfig,\
+        "mode=parts,image.repository={IMAGE},image.tag={tag},install.kubeconfig.secretName=karmada,controlPlane.kubeconfig.secretName=armadex-kubeconfig,\
          policies.karmada.enabled=true,store.url={},store.passwordSecret.name=armadex-db,apiserver.replicas=3,synchro.replicas=2,controllers.replicas=2",
         store.url
     );
-    let chart = chart_folder()?;
-    desk.helm(&["install", RELEASE, &chart, "--set", &values])
+    desk.helm(&["install", RELEASE, chart, "--set", &values])
         .await?;
     give_the_account(fleet, desk).await?;
     for part in PARTS {
@@ -222,27 +226,32 @@ async fn give_the_account(fleet: &Harness, desk: &Desk) -> Result<()> {
         .map(drop)
 }
 
-/// All that becomes of a release, while members change and bob searches.
-async fn changes_while_searched(fleet: &Harness, desk: &Desk) -> Result<Searched> {
+/// Lets something become of a release while members change and bob searches.
+pub(crate) async fn while_searched(
+    fleet: &Harness,
+    changes: impl Future<Output = Result<()>>,
+    killed: &watch::Receiver<Option<String>>,
+) -> Result<Searched> {
     let bob = fleet.host().kubeconfig_for("bob", None)?;
     let member = fleet.member(MEMBERS[0])?.client().await?;
     let (churning, searching) = (CancellationToken::new(), CancellationToken::new());
-    let (kill, killed) = watch::channel(None);
     let changed = async {
-        let changed = changes(desk, &kill).await;
+        let changed = changes.await;
         churning.cancel();
         searching.cancel();
         changed
     };
     let (done, searched, ()) = tokio::try_join!(
         CHURN.run(&member, &churning),
-        search(&bob, &MEMBERS, &killed, &searching),
+        search(&bob, &MEMBERS, killed, &searching),
         changed
     )?;
     note(format_args!("churn around a release: {done:?}"));
+    note(&searched);
     Ok(searched)
 }
 
+/// All that becomes of it.
 async fn changes(desk: &Desk, killed: &watch::Sender<Option<String>>) -> Result<()> {
     let chart = chart_folder()?;
     let values = "log.level=info\\,armadex=debug,apiserver.resources.limits.memory=640Mi,controllers.replicas=3";
@@ -314,7 +323,7 @@ async fn is_back(desk: &Desk, pod: &str) -> Result<()> {
     .await
 }
 
-async fn has_what_the_members_have(fleet: &Harness) -> Result<()> {
+pub(crate) async fn has_what_the_members_have(fleet: &Harness) -> Result<()> {
     let objects = wait_until_equal(fleet, &MEMBERS, &SEEDED_KINDS, SOON).await?;
     ensure!(objects > OBJECTS, "{objects} objects");
     let host = fleet.host().client().await?;

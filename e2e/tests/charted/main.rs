@@ -4,6 +4,7 @@
 
 mod bob;
 mod desk;
+mod former;
 mod here;
 mod life;
 mod lists;
