@@ -3,7 +3,10 @@
 //!
 //! The sources are plants, a kind that nobody has heard of, and the controllers are alone: what a PediaCluster leads to is not theirs to know.
 
-use anyhow::{Result, ensure};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, ensure};
 use armadex_e2e::armadex::{self, Armadex, Role};
 use armadex_e2e::scenario::{SOON, TALKATIVE, wait_until_absent};
 use armadex_e2e::{Harness, Kubectl, Options, wait_until};
@@ -16,6 +19,7 @@ async fn each_thing_that_stands_in_the_way_of_a_policy_is_told_and_deletes_nothi
     let fleet = Harness::start(Options::default()).await?;
     let garden = Garden {
         host: fleet.kubectl("host"),
+        told: Mutex::default(),
     };
     armadex::install_apart(&fleet).await?;
     let controllers = Armadex::start(&fleet, Role::Controllers, &[TALKATIVE]).await?;
@@ -32,7 +36,9 @@ async fn each_thing_that_stands_in_the_way_of_a_policy_is_told_and_deletes_nothi
     garden.a_reference_may_come_late_be_rotated_and_go().await?;
     garden.an_edit_reaches_what_was_made().await?;
     garden.a_broken_edit_changes_nothing().await?;
-    garden.an_api_that_flaps_takes_nothing_away().await?;
+    garden
+        .an_api_that_is_not_served_for_a_while_takes_nothing_away()
+        .await?;
     garden.a_name_of_somebody_else_is_left_to_them().await?;
     garden
         .a_name_of_another_policy_is_left_to_it(&fleet)
@@ -47,6 +53,8 @@ async fn each_thing_that_stands_in_the_way_of_a_policy_is_told_and_deletes_nothi
 /// A control plane with plants.
 struct Garden {
     host: Kubectl,
+    /// How often Events have said something of an object when that was looked for last.
+    told: Mutex<BTreeMap<String, u64>>,
 }
 
 /// The policy, with these resources to sync.
@@ -98,6 +106,19 @@ fn plant(name: &str, url: &str, wilted: bool) -> Value {
         "spec": {"url": url, "wilted": wilted}})
 }
 
+/// How often an Event has said this of a condition of an object: its type, its reason, and words of its message.
+fn times(event: &Value, object: &str, [condition, reason, words]: [&str; 3]) -> u64 {
+    let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
+    let about = &event["regarding"];
+    let about = format!("{}/{}", text(&about["kind"]), text(&about["name"]));
+    let says_it = about.eq_ignore_ascii_case(object)
+        && event["action"] == condition
+        && event["reason"] == reason
+        && text(&event["note"]).contains(words);
+    let times = event["series"]["count"].as_u64().unwrap_or(1);
+    if says_it { times } else { 0 }
+}
+
 impl Garden {
     async fn apply(&self, object: Value) -> Result<()> {
         self.host.apply(&object.to_string()).await
@@ -110,7 +131,7 @@ impl Garden {
         self.host.run(&get).await
     }
 
-    /// Waits until a condition says this, and an Event about the object has said it as well.
+    /// Waits until a condition says this, and an Event about the object has said it as well, once more than when that was looked for last.
     async fn says(&self, object: &str, condition: &str, expected: &str, words: &str) -> Result<()> {
         let of = |field: &str| format!(".status.conditions[?(@.type==\"{condition}\")].{field}");
         let (status, reason, message) = (of("status"), of("reason"), of("message"));
@@ -123,24 +144,21 @@ impl Garden {
         })
         .await?;
         let reason = expected.rsplit(' ').next().unwrap_or_default();
-        self.event_says(object, reason).await
+        self.event_says(object, [condition, reason, words]).await
     }
 
-    async fn event_says(&self, object: &str, reason: &str) -> Result<()> {
-        let rows =
-            "jsonpath={range .items[*]}{.regarding.kind}/{.regarding.name} {.reason}{\"\\n\"}{end}";
-        let get = [
-            "get",
-            "events.events.k8s.io",
-            "--namespace=default",
-            "--output",
-            rows,
-        ];
-        let wanted = format!("{object} {reason}");
+    async fn event_says(&self, object: &str, said: [&str; 3]) -> Result<()> {
+        let wanted = format!("{object}: {}", said.join(" "));
+        let told = || self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = told().get(&wanted).copied().unwrap_or(0);
         wait_until(&format!("an Event says {wanted}"), SOON, || async {
-            let told = self.host.run(&get).await?;
-            let is_it = |line: &str| line.eq_ignore_ascii_case(&wanted);
-            ensure!(told.lines().any(is_it), "{told}");
+            let get = ["get", "events.events.k8s.io", "--namespace=default"];
+            let get = [&get[..], &["--output=json"]].concat();
+            let events: Value = serde_json::from_str(&self.host.run(&get).await?)?;
+            let events = events["items"].as_array().context("a list")?;
+            let times = events.iter().map(|event| times(event, object, said)).sum();
+            ensure!(times > before, "said {times} times: {events:#?}");
+            told().insert(wanted.clone(), times);
             Ok(true)
         })
         .await
@@ -266,7 +284,7 @@ impl Garden {
         Ok(())
     }
 
-    async fn an_api_that_flaps_takes_nothing_away(&self) -> Result<()> {
+    async fn an_api_that_is_not_served_for_a_while_takes_nothing_away(&self) -> Result<()> {
         let uid = self.uid("rose").await?;
         self.apply(crd(false)).await?;
         let expected = "False FailedNegotiateSourceResource";
