@@ -194,6 +194,28 @@ pub struct Connection {
         skip_serializing_if = "is_false"
     )]
     pub insecure_skip_tls_verification: bool,
+    /// The subresource `proxy` of the object that stands for the member on the control plane: the way to it while its API server cannot be
+    /// reached from here. Only a policy may render it, and only for the object that it rendered this from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_plane_proxy: Option<ControlPlaneProxy>,
+}
+
+/// An object of the control plane whose subresource `proxy` leads to a member. Never a URL: the synchro asks it with its own rights.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPlaneProxy {
+    /// Its group.
+    #[schemars(length(max = 253), regex(pattern = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
+    pub group: String,
+    /// Version of the group.
+    #[schemars(length(max = 63), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
+    pub version: String,
+    /// Plural name of its kind, which lies in no namespace.
+    #[schemars(length(max = 63), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
+    pub resource: String,
+    /// Its name.
+    #[schemars(length(max = 253), regex(pattern = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
+    pub name: String,
 }
 
 /// How a request for a member's objects is authorised.

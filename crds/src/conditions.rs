@@ -107,6 +107,8 @@ words! {
         Pending,
         /// It runs.
         Running,
+        /// Ours: it runs, by the proxy of the control plane; the message says why not straight.
+        RunningByControlPlane,
         /// It was stopped.
         Shutdown,
     }

@@ -26,9 +26,9 @@ mod sync_resources;
 
 pub use base64_bytes::{Base64Bytes, InvalidBase64};
 pub use cluster::{
-    AuthenticationFrom, AuthorizationMode, ClusterAudit, Connection, GroupResourcesStatus,
-    PediaCluster, PediaClusterSpec, PediaClusterStatus, ResourceAudit, ResourceStatus,
-    ResourceSyncCondition, ResourceSyncStatus, SecretKeyRef,
+    AuthenticationFrom, AuthorizationMode, ClusterAudit, Connection, ControlPlaneProxy,
+    GroupResourcesStatus, PediaCluster, PediaClusterSpec, PediaClusterStatus, ResourceAudit,
+    ResourceStatus, ResourceSyncCondition, ResourceSyncStatus, SecretKeyRef,
 };
 pub use definitions::{all, files, yaml};
 pub use import_policy::{

@@ -121,7 +121,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::SecretKeyRef;
+    use crate::{ControlPlaneProxy, SecretKeyRef};
 
     fn spec() -> PediaClusterSpec {
         PediaClusterSpec {
@@ -164,7 +164,7 @@ mod tests {
         for change in same {
             assert_eq!(of(change), before);
         }
-        let others: [fn(&mut PediaClusterSpec); 11] = [
+        let others: [fn(&mut PediaClusterSpec); 12] = [
             |spec| spec.kubeconfig = Base64Bytes::from_bytes(b"own"),
             |spec| spec.token_data = Base64Bytes::from_bytes(b"own"),
             |spec| spec.cert_data = Base64Bytes::from_bytes(b"own"),
@@ -194,9 +194,15 @@ mod tests {
                     ..Connection::default()
                 });
             },
+            |spec| {
+                spec.connection = Some(Connection {
+                    control_plane_proxy: Some(ControlPlaneProxy::default()),
+                    ..Connection::default()
+                });
+            },
         ];
         let found: std::collections::BTreeSet<String> = others.into_iter().map(of).collect();
-        assert_eq!(found.len(), 11);
+        assert_eq!(found.len(), 12);
         assert!(!found.contains(&before));
     }
 

@@ -2,7 +2,7 @@
 //! template itself names them. Such policies put values of the source object between quotes as they are, and a value with a quote and a line
 //! break in it would be further fields. Pure.
 
-use armadex_crds::PediaClusterSpec;
+use armadex_crds::{ControlPlaneProxy, LifecycleSource, PediaClusterSpec};
 
 /// Which of them the template does not name, and the way out.
 pub(crate) fn check_named(template: &str, spec: &PediaClusterSpec) -> Result<(), String> {
@@ -23,6 +23,11 @@ pub(crate) fn check_named(template: &str, spec: &PediaClusterSpec) -> Result<(),
             way.is_some_and(|way| !way.proxy_header.is_empty()),
             "connection.proxyHeader",
             "proxyHeader",
+        ),
+        (
+            way.is_some_and(|way| way.control_plane_proxy.is_some()),
+            "connection.controlPlaneProxy",
+            "controlPlaneProxy",
         ),
         (from.is_some(), "authenticationFrom", "authenticationFrom"),
         (
@@ -46,6 +51,31 @@ pub(crate) fn check_named(template: &str, spec: &PediaClusterSpec) -> Result<(),
         )),
         None => Ok(()),
     }
+}
+
+/// That the control plane leads to no other object than the one that the lifecycle is of: the synchro asks it with a right to all of their kind. A template
+/// that takes the name from elsewhere in the object would have whoever writes one be read as another.
+pub(crate) fn check_proxy(source: &LifecycleSource, spec: &PediaClusterSpec) -> Result<(), String> {
+    let way = spec.connection.as_ref();
+    let Some(proxy) = way.and_then(|way| way.control_plane_proxy.as_ref()) else {
+        return Ok(());
+    };
+    let ControlPlaneProxy {
+        group,
+        version: _,
+        resource,
+        name,
+    } = proxy;
+    let is_of_source =
+        *group == source.group && *resource == source.resource && *name == source.name;
+    if is_of_source && !group.is_empty() && source.namespace.is_empty() {
+        return Ok(());
+    }
+    Err(
+        "spec.connection.controlPlaneProxy: not the source object itself, which is of a group and lies in no namespace: no other may be \
+         asked in its place"
+            .to_owned(),
+    )
 }
 
 /// Whether a key stands in a template as one: before a colon, or in quotes.
@@ -128,6 +158,10 @@ mod tests {
             ("insecureSkipTLSVerification", json!(true)),
             ("proxyURL", json!("http://proxy")),
             ("proxyHeader", json!({"a": "b"})),
+            (
+                "controlPlaneProxy",
+                json!({"group": "a", "version": "v1", "resource": "b", "name": "c"}),
+            ),
         ];
         for (field, value) in &fields {
             let spec = json!({"connection": {*field: value}});
@@ -139,6 +173,44 @@ mod tests {
                 let begin = format!("spec.connection.{field}: ");
                 assert!(error.starts_with(&begin), "{unnamed}: {error}");
             }
+        }
+    }
+
+    #[test]
+    fn the_control_plane_leads_to_the_source_object_and_to_no_other() {
+        let source = |namespace: &str, group: &str| -> LifecycleSource {
+            let source = json!({"group": group, "version": "v1", "resource": "members", "name": "east", "namespace": namespace});
+            serde_json::from_value(source).unwrap()
+        };
+        let spec = |group: &str, resource: &str, name: &str| -> PediaClusterSpec {
+            let proxy =
+                json!({"group": group, "version": "v2", "resource": resource, "name": name});
+            let fields = json!({"syncResources": [], "connection": {"controlPlaneProxy": proxy}});
+            serde_json::from_value(fields).unwrap()
+        };
+        let own = spec("a.example", "members", "east");
+        assert_eq!(check_proxy(&source("", "a.example"), &own), Ok(()));
+        let none = serde_json::from_value(json!({"syncResources": []})).unwrap();
+        assert_eq!(check_proxy(&source("n", ""), &none), Ok(()));
+        let others = [
+            (
+                source("", "a.example"),
+                spec("a.example", "members", "west"),
+            ),
+            (source("", "a.example"), spec("a.example", "others", "east")),
+            (
+                source("", "a.example"),
+                spec("b.example", "members", "east"),
+            ),
+            (source("n", "a.example"), own),
+            (source("", ""), spec("", "members", "east")),
+        ];
+        for (source, spec) in others {
+            let error = check_proxy(&source, &spec).unwrap_err();
+            assert!(
+                error.starts_with("spec.connection.controlPlaneProxy: not the source"),
+                "{error}"
+            );
         }
     }
 }

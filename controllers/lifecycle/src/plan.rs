@@ -14,7 +14,7 @@ use kube::{Resource, ResourceExt};
 
 use crate::{
     Compiled, Lookup, Stop, decode,
-    named::check_named,
+    named::{check_named, check_proxy},
     references::{gather, not_listed},
 };
 
@@ -249,6 +249,7 @@ fn render(facts: &Facts<'_>, data: &TemplateData) -> Result<PediaCluster, Stop> 
         .map_err(|error| failed(error.to_string()))?;
     let mut cluster = decode(&text).map_err(failed)?;
     check_named(&facts.lifecycle.spec.template, &cluster.spec).map_err(failed)?;
+    check_proxy(&facts.lifecycle.spec.source, &cluster.spec).map_err(failed)?;
     let owner = facts.lifecycle.owner_ref(&()).ok_or_else(|| {
         Stop::because(
             Reason::FailedSetOwner,

@@ -240,7 +240,11 @@ fn cluster() -> Value {
         "kind": "PediaCluster",
         "metadata": {"name": "whole"},
         "spec": {
-            "connection": {"proxyURL": "http://proxy.example:3128", "proxyHeader": {"a": "b"}},
+            "connection": {
+                "proxyURL": "http://proxy.example:3128",
+                "proxyHeader": {"a": "b"},
+                "controlPlaneProxy": {"group": "garden.example", "version": "v1", "resource": "plants", "name": "rose"},
+            },
             "authorizationMode": "inner",
             "syncResources": [],
         },
