@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
 use armadex_control_plane::limited;
+use armadex_synchro::ControlPlane as Way;
 use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use tracing::warn;
 
 /// Which control plane, and as whom.
 #[derive(Clone, Debug, Default, Args)]
@@ -36,6 +38,17 @@ impl ControlPlaneFlags {
         let client = Client::try_from(config);
         let client = client.with_context(|| format!("cannot make a client for {server}"))?;
         Ok((limited(client), server))
+    }
+
+    /// The way to members that only the control plane reaches. One that cannot be gone is told of, and all others go on without it.
+    pub(crate) async fn way_to_members(&self) -> anyhow::Result<Option<Way>> {
+        let config = self.config().await?;
+        let way = Way::new(&config);
+        if let Err(error) = &way {
+            let server = server(&config);
+            warn!(%server, %error, "members are not asked by the control plane");
+        }
+        Ok(way.ok())
     }
 
     /// The kubeconfigs that are read as one, the first with most weight, where it is not the pod's service account that counts.

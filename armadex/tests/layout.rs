@@ -364,6 +364,7 @@ fn what_may_not_be_printed_is_hidden_by_one_type() {
         "controllers/synchro/src/stream/step.rs: Listing",
         "controllers/synchro/src/stream/step.rs: Seen",
         "crds/src/sensitive.rs: Sensitive<T>",
+        "libs/member/src/control_plane.rs: ControlPlane",
         "libs/member/src/member.rs: Member",
         "libs/policy/src/states.rs: Told",
         "libs/storage-sql/src/location/password.rs: Secret",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_control_plane::LeaseTerms;
-use armadex_synchro::{AllowedAddress, Config, Gates, Metrics, lease_name};
+use armadex_synchro::{AllowedAddress, Config, ControlPlane, Gates, Metrics, lease_name};
 use clap::Args;
 
 use crate::admin::AdminFlags;
@@ -88,12 +88,18 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let Some(mut process) = begun else {
         return Ok(());
     };
-    start(&mut process, flags.synchro, flags.gates.feature_gates);
+    let way = flags.control_plane.way_to_members().await?;
+    start(&mut process, way, flags.synchro, flags.gates.feature_gates);
     process.run(flags.admin).await
 }
 
 /// Adds the synchro.
-pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGates) {
+pub(crate) fn start(
+    process: &mut Process,
+    way: Option<ControlPlane>,
+    flags: SynchroFlags,
+    gates: FeatureGates,
+) {
     let counted = Arc::<Metrics>::default();
     process.metrics.add_members(Arc::clone(&counted));
     let (own, credentials) = (&flags.leader.own.namespace, &flags.credentials);
@@ -104,7 +110,10 @@ pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGa
         process.metrics.add_lease(lease);
         leader::add_check(&mut process.checks, "synchro-lease", lease);
     }
-    let config = config(flags, gates, lease, counted);
+    let config = Config {
+        control_plane: way,
+        ..config(flags, gates, lease, counted)
+    };
     let (client, sink) = (process.background_client.clone(), process.store.clone());
     let synchro = armadex_synchro::run(client, sink, config, process.parts.cancel());
     process
@@ -141,6 +150,7 @@ fn config(
         namespace,
         credential_namespaces: credential_namespaces.into_iter().collect(),
         member_addresses: member_addresses.into_iter().collect(),
+        control_plane: None,
         memory_budget,
         max_object_bytes,
         max_resources: max_resources_per_cluster,
@@ -181,6 +191,7 @@ mod tests {
             namespace,
             credential_namespaces,
             member_addresses,
+            control_plane: _,
             memory_budget,
             max_object_bytes,
             max_resources,

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use armadex_control_plane::LeaseTerms;
-use armadex_member::{AllowList, SecretScope};
+use armadex_member::{AllowList, ControlPlane, SecretScope};
 use armadex_storage::{Sink, StoreError};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
@@ -69,6 +69,8 @@ pub struct Config {
     pub credential_namespaces: BTreeSet<String>,
     /// Where members and their proxies may be.
     pub member_addresses: AllowList,
+    /// The way to members by the control plane; without it those are not reached whose API servers are not.
+    pub control_plane: Option<ControlPlane>,
     /// Bytes that all streams together may hold on the way to the store.
     pub memory_budget: usize,
     /// Bytes that one object may have.
@@ -99,6 +101,7 @@ impl Default for Config {
             namespace: "clusterpedia-system".to_owned(),
             credential_namespaces: BTreeSet::new(),
             member_addresses: AllowList::default(),
+            control_plane: None,
             memory_budget: 64 << 20,
             max_object_bytes: 2 << 20,
             max_resources: MOST_RESOURCES,

@@ -24,7 +24,7 @@ mod told;
 mod tree;
 mod types;
 
-pub use armadex_member::{AllowList, AllowedAddress};
+pub use armadex_member::{AllowList, AllowedAddress, ControlPlane};
 pub use config::Config;
 pub use fleet::lease_name::lease_name;
 pub use fleet::run::{Error, run};

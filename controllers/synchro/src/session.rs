@@ -24,6 +24,7 @@ mod task;
 mod tests;
 pub(crate) mod unwanted;
 mod urgency;
+mod ways;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +47,7 @@ use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::strangers::Strangers;
 use crate::session::streams::Streams;
 pub(crate) use crate::session::task::{Session, Wanted};
+use crate::session::ways::{Way, Ways};
 use crate::stream::Connected;
 use crate::told::board::Running;
 
@@ -70,6 +72,8 @@ enum Pause {
     Stranger,
     /// Another connection.
     Changed,
+    /// The API server answers, which was asked by the control plane.
+    Straight,
     /// The session is to end.
     Cancelled,
 }
@@ -81,22 +85,26 @@ impl Session {
         let mut streams = Streams::new(&self);
         let mut backoff = Backoff::new(PROBE_PERIOD, LAST_RETRY);
         let mut strangers = Strangers::default();
-        let mut away = Away::default();
+        let (mut away, mut ways) = (Away::default(), Ways::default());
         while !self.cancel.is_cancelled() && !self.left.is_cancelled() {
             let wanted = self.wanted.borrow_and_update().clone();
-            let reached = self.reach(&wanted, &mut health, &mut streams, &mut away);
-            let Some(reached) = Box::pin(reached).await else {
+            let states = (&mut ways, &mut away);
+            let reached = self.reach(&wanted, &mut health, &mut streams, states);
+            let Some((reached, way)) = Box::pin(reached).await else {
                 continue;
             };
             self.returned(&mut away);
             let begun = Instant::now();
-            let pause = self.live(&wanted, reached, &mut health, &mut streams).await;
+            let found = (reached, &way);
+            let live = self.live(&wanted, found, &mut ways, &mut health, &mut streams);
+            let pause = Box::pin(live).await;
             self.board.update(|facts| facts.undiscovered = None);
             let lasted = begun.elapsed();
             strangers.connected_for(lasted);
             let is_lost = matches!(pause, Pause::Unhealthy | Pause::Stranger);
             Box::pin(streams.stop(is_lost)).await;
-            wanted.member.leave_connections();
+            way.member.leave_connections();
+            ways.lasted(&way, lasted);
             if matches!(pause, Pause::Unhealthy) {
                 away.is_away(Instant::now());
             }
@@ -149,8 +157,8 @@ impl Session {
         wanted: &Wanted,
         health: &mut Health,
         streams: &mut Streams,
-        away: &mut Away,
-    ) -> Option<Reached> {
+        (ways, away): (&mut Ways, &mut Away),
+    ) -> Option<(Reached, Way)> {
         let mut backoff = Backoff::new(PROBE_PERIOD, LAST_RETRY);
         let mut hung = false;
         let mut withdrawn = false;
@@ -160,7 +168,7 @@ impl Session {
         loop {
             let mut wait = jittered(PROBE_PERIOD, rand::random());
             withdrawn = withdrawn || streams.withdraw(&wanted.resources).await;
-            let questions = reach::reach(&wanted.member, &*shared.sink, cluster, &discovery);
+            let questions = ways.find(wanted, &*shared.sink, cluster, &discovery);
             let tried = tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return None,
                 () = changed(&mut self.wanted) => return None,
@@ -168,10 +176,10 @@ impl Session {
             };
             hung = reach::hangs(&tried);
             match tried.answer {
-                Ok(reached) => {
+                Ok((reached, way)) => {
                     self.cluster = reached.cluster;
                     self.board.entered(reached.cluster);
-                    return Some(reached);
+                    return Some((reached, way));
                 }
                 Err(Unreached::Store(StoreError::Left { .. })) => self.left.cancel(),
                 Err(error) => {
@@ -216,7 +224,8 @@ impl Session {
     async fn live(
         &mut self,
         wanted: &Wanted,
-        reached: Reached,
+        (reached, way): (Reached, &Way),
+        ways: &mut Ways,
         health: &mut Health,
         streams: &mut Streams,
     ) -> Pause {
@@ -227,16 +236,18 @@ impl Session {
             etags,
             cluster,
         } = reached;
-        self.say_connected(wanted, &version);
+        self.say_connected(way, &version);
         health.concerns(cluster);
         Box::pin(health.reached(version)).await;
-        let connected = streams.connect(cluster, Arc::clone(&wanted.member), identity);
+        let again = ways.straight_again(wanted, way, &identity);
+        let mut again = std::pin::pin!(again);
+        let connected = streams.connect(cluster, Arc::clone(&way.member), identity.clone());
         let mut resources = wanted.resources.clone();
         let found = Box::pin(self.apply(&resources, &discovery, streams)).await;
         // It is needed no more, and may have thousands of types.
         drop(discovery);
         let mut auditing = None;
-        let mut rediscovery = streams.rediscovery(&wanted.member, etags, found);
+        let mut rediscovery = streams.rediscovery(&way.member, etags, found);
         let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
         loop {
             let audit = || streams.are_known().then(|| self.audit(&connected));
@@ -244,6 +255,7 @@ impl Session {
             tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return Pause::Cancelled,
                 () = connected.stranger.cancelled() => return Pause::Stranger,
+                () = &mut again => return Pause::Straight,
                 () = changed(&mut self.wanted) => {
                     let now = self.wanted.borrow_and_update().clone();
                     if now.connection != wanted.connection {
@@ -256,7 +268,7 @@ impl Session {
                 () = &mut probe => {
                     tokio::select! {
                         () = is_to_end(&self.cancel, &self.left) => return Pause::Cancelled,
-                        verdict = Box::pin(health.check(&wanted.member)) => if verdict == Verdict::Lost {
+                        verdict = Box::pin(health.check(&way.member)) => if verdict == Verdict::Lost {
                             return Pause::Unhealthy;
                         },
                     }
@@ -291,10 +303,16 @@ impl Session {
         self.board.update(|facts| facts.undiscovered = trouble);
     }
 
-    fn say_connected(&self, wanted: &Wanted, version: &str) {
-        info!(cluster = %self.name, version, "connected");
+    fn say_connected(&self, way: &Way, version: &str) {
+        match &way.around {
+            None => info!(cluster = %self.name, version, "connected"),
+            Some(why) => {
+                info!(cluster = %self.name, version, reason = why, "connected by the control plane");
+            }
+        }
         self.board.update(|facts| {
-            facts.apiserver = wanted.member.server().to_string();
+            facts.apiserver = way.member.server().to_string();
+            facts.around.clone_from(&way.around);
             facts.running = Running::Yes;
             facts.undiscovered = None;
         });

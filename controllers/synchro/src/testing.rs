@@ -2,6 +2,7 @@
 
 mod breaking;
 mod control_plane;
+mod gate;
 mod member;
 pub(crate) mod request;
 
@@ -22,6 +23,7 @@ use serde_json::json;
 
 pub(crate) use self::breaking::{BreakingSink, unavailable};
 pub(crate) use self::control_plane::ControlPlane;
+pub(crate) use self::gate::Gate;
 pub(crate) use self::member::ScriptedMember;
 
 use crate::config::{Config, Shared};

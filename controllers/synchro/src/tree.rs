@@ -19,7 +19,7 @@ use std::time::Duration;
 use armadex_backoff::Backoff;
 use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::PediaCluster;
-use armadex_member::{ConfigError, Ground};
+use armadex_member::{ConfigError, ControlPlane, Ground};
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, StoreError};
 use kube::runtime::events::Recorder;
@@ -115,6 +115,8 @@ struct Branches {
     /// What a policy rendered under this name.
     policy: Followed,
     session: Option<Live>,
+    /// The way to members by the control plane.
+    control_plane: Option<ControlPlane>,
     /// What was last made of the object. It goes with a session: the next one has connections of its own.
     made: Made<Result<Ready, ConfigError>>,
     /// Since when no connection can be made of the object.
@@ -260,6 +262,7 @@ impl Tree {
             secrets: Secrets::new(Arc::clone(&self.secrets)),
             policy: self.lifecycles.follow(self.name.as_str()),
             session: None,
+            control_plane: self.shared.config.control_plane.clone(),
             made: Made::default(),
             refused: None,
             idle: None,

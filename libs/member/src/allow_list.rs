@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::error::ConfigError;
 
@@ -120,6 +120,15 @@ impl fmt::Display for AllowList {
 }
 
 impl AllowList {
+    /// Everything: for what no PediaCluster says.
+    pub(crate) fn of_all() -> Self {
+        let all = [
+            IpNet::from(Ipv4Net::default()),
+            IpNet::from(Ipv6Net::default()),
+        ];
+        all.map(AllowedAddress::Network).into_iter().collect()
+    }
+
     /// Whether the host of an API server, and that of the proxy on the way to it, are where members may be, as far as they tell; what names lead to is for
     /// [`Self::admitted`].
     pub(crate) fn check(&self, host: &str, proxy: Option<&str>) -> Result<(), ConfigError> {

@@ -65,6 +65,12 @@ pub(crate) enum Made {
 /// Where it leads whose API server stands in a Secret. Whoever may write PediaClusters alone is not told what does.
 pub(crate) const OF_KUBECONFIG: &str = "the API server of its kubeconfig";
 
+/// What is said where no policy is known to have rendered a PediaCluster.
+pub(crate) const ABSENT: &str = "no policy has made a PediaClusterLifecycle of this name";
+/// The same where there is a lifecycle that has not said what it rendered.
+pub(crate) const SILENT: &str = "the PediaClusterLifecycle of this name has not recorded what it rendered: do the policy controllers run, and are \
+                                 the CRDs of this release installed?";
+
 /// Before anything of a Secret is looked at. `leads_to` is what is told of where it leads.
 pub(crate) fn basis(
     spec: &PediaClusterSpec,
@@ -146,11 +152,8 @@ struct Refusal<'a> {
 impl Refusal<'_> {
     fn told(self, endpoint: &str, made: Made) -> ConfigError {
         let policy = match made {
-            Made::Silently => {
-                "the PediaClusterLifecycle of this name has not recorded what it rendered: do the policy controllers run, \
-                 and are the CRDs of this release installed?"
-            }
-            Made::ByHand => "no policy has made a PediaClusterLifecycle of this name",
+            Made::Silently => SILENT,
+            Made::ByHand => ABSENT,
         };
         ConfigError::Unbound {
             secret: self.secret.to_string(),

@@ -8,7 +8,7 @@ use http::uri::Scheme;
 
 use crate::allow_list::AllowList;
 use crate::error::ConfigError;
-use armadex_crds::Sensitive;
+use armadex_crds::{ControlPlaneProxy, Sensitive};
 
 /// How to reach a member. Two equal ones need no new connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,17 @@ pub struct Connection {
     pub proxy: Option<Proxy>,
     /// What names may lead to.
     pub allowed: AllowList,
+    /// What of the control plane leads to it too.
+    pub control_plane_proxy: Option<ControlPlaneProxy>,
+}
+
+impl Connection {
+    /// Whether its API server is asked at all: without a credential only the control plane can be.
+    #[must_use]
+    pub fn leads_straight(&self) -> bool {
+        let has_credential = self.token.is_some() || self.certificate.is_some();
+        has_credential || self.control_plane_proxy.is_none()
+    }
 }
 
 #[cfg(any(test, feature = "testing"))]
@@ -44,6 +55,7 @@ impl Connection {
             certificate: None,
             proxy: None,
             allowed: AllowList::default(),
+            control_plane_proxy: None,
         }
     }
 }

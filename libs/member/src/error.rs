@@ -54,6 +54,14 @@ pub enum ConfigError {
         /// Why not, and what would do.
         why: String,
     },
+    /// A way that only a policy may open, of a PediaCluster that none is known to have rendered.
+    #[error("{field} may only be what a policy rendered ({why})")]
+    Unrendered {
+        /// The field.
+        field: &'static str,
+        /// What is known of the policy.
+        why: &'static str,
+    },
     /// A policy rendered something else under this name.
     #[error(
         "the PediaClusterLifecycle of this name rendered another connection{}, and nothing is asked of {endpoint} in its \
@@ -114,6 +122,12 @@ pub enum MemberError {
     #[error("{reason}")]
     Unreachable {
         /// The chain of causes, as one text. TLS and HTTP/2 quote what the peer sent.
+        reason: Words,
+    },
+    /// It was reached, and TLS did not come about: one of both takes the other for somebody else.
+    #[error("{reason}")]
+    Untrusted {
+        /// The chain of causes, as one text.
         reason: Words,
     },
     /// A phase of the request took too long.
@@ -211,6 +225,12 @@ impl MemberError {
         }
     }
 
+    /// Nothing came back, not so much as a refusal to talk.
+    #[must_use]
+    pub fn is_silence(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::TimedOut { .. })
+    }
+
     /// How long the member asks to be left alone.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
@@ -221,8 +241,10 @@ impl MemberError {
     }
 
     pub(crate) fn unreachable(error: &(dyn std::error::Error + 'static)) -> Self {
-        Self::Unreachable {
-            reason: chain(error).into(),
+        let reason = chain(error).into();
+        match is_of_tls(error) {
+            true => Self::Untrusted { reason },
+            false => Self::Unreachable { reason },
         }
     }
 
@@ -244,6 +266,22 @@ impl MemberError {
         let (line, column) = (error.line(), error.column());
         Self::malformed(path, format!("{what}, at line {line} column {column}"))
     }
+}
+
+/// Whether it is TLS that was not agreed on. What an error of IO was made of is none of its causes.
+fn is_of_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<rustls::Error>() {
+            return true;
+        }
+        let io = error.downcast_ref::<std::io::Error>();
+        next = match io.and_then(std::io::Error::get_ref) {
+            Some(within) => Some(within),
+            None => error.source(),
+        };
+    }
+    false
 }
 
 /// An error and its causes in one line; a cause that its parent repeats is left out.

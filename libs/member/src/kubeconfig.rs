@@ -63,6 +63,7 @@ impl Opened<'_> {
             certificate: certificate(field, user)?,
             proxy: proxy_of(field, cluster)?,
             allowed: AllowList::default(),
+            control_plane_proxy: None,
         };
         Ok(Kubeconfig {
             connection,

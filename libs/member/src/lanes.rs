@@ -147,11 +147,13 @@ mod tests {
     use hyper_util::client::legacy::Client;
     use hyper_util::rt::TokioExecutor;
     use tower::util::BoxCloneSyncService;
+    use tower::{BoxError, ServiceExt as _};
 
     use super::*;
 
     fn client() -> HttpClient {
-        BoxCloneSyncService::new(Client::builder(TokioExecutor::new()).build_http())
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        BoxCloneSyncService::new(client.map_err(BoxError::from))
     }
 
     #[tokio::test]

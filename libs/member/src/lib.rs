@@ -7,6 +7,7 @@
 mod allow_list;
 mod binding;
 mod connection;
+mod control_plane;
 mod discovery;
 mod error;
 mod grant;
@@ -32,6 +33,7 @@ pub use allow_list::{AllowList, AllowedAddress, NoAddress};
 pub use armadex_crds::Sensitive;
 pub use binding::{Ground, Policy};
 pub use connection::{ClientCertificate, Connection, Endpoint, Proxy, Trust};
+pub use control_plane::ControlPlane;
 pub use discovery::{Discovery, Etags, Group, Room, ServedResource, Told, Version, VersionState};
 pub use error::{ConfigError, MemberError};
 pub use member::Member;

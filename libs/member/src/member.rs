@@ -1,9 +1,9 @@
 //! One member at work: what may be asked of it, each with time-outs on its phases and never on a whole stream.
 
-use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use armadex_crds::ControlPlaneProxy;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, ETAG, IF_NONE_MATCH, RETRY_AFTER, USER_AGENT,
 };
@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use tower::{Service, ServiceExt};
 
 use crate::connection::{Connection, Endpoint};
+use crate::control_plane::ControlPlane;
 use crate::discovery::holding::Holding;
 use crate::error::{ConfigError, MemberError};
 use crate::heard::Heard;
@@ -61,11 +62,21 @@ const METADATA_LIST: &str =
 pub struct Member {
     server: Endpoint,
     headers: HeaderMap,
-    /// What is asked over HTTP/1.1 goes to the member itself.
-    is_direct: bool,
+    leads: Leads,
     make: ClientMaker,
     connections: Mutex<Arc<Connections>>,
     heard: Arc<Heard>,
+}
+
+/// Whom connections are with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leads {
+    /// With the member.
+    Straight,
+    /// With a proxy, which passes on what it does not understand.
+    ThroughTunnel,
+    /// With the control plane, which asks the member itself.
+    ByControlPlane,
 }
 
 /// What is open to a member.
@@ -109,14 +120,37 @@ impl Member {
     }
 
     pub(crate) fn over(connection: &Connection, make: &ClientMaker) -> Result<Self, ConfigError> {
-        Ok(Self {
-            server: connection.server.clone(),
-            headers: common_headers(connection)?,
-            is_direct: connection.proxy.is_none(),
+        let leads = match connection.proxy {
+            None => Leads::Straight,
+            Some(_) => Leads::ThroughTunnel,
+        };
+        let mut headers = common_headers();
+        if let Some(token) = &connection.token {
+            let value = [b"Bearer ".as_slice(), token.expose()].concat();
+            headers.insert(AUTHORIZATION, secret_header(&value)?);
+        }
+        Ok(Self::at(connection.server.clone(), headers, leads, make))
+    }
+
+    /// The member behind an object of the control plane: asked there, with the credentials that the control plane is asked with.
+    pub fn by_control_plane(
+        control_plane: &ControlPlane,
+        proxy: &ControlPlaneProxy,
+    ) -> Result<Self, ConfigError> {
+        let server = control_plane.proxy(proxy)?;
+        let (headers, make) = (common_headers(), control_plane.make());
+        Ok(Self::at(server, headers, Leads::ByControlPlane, make))
+    }
+
+    fn at(server: Endpoint, headers: HeaderMap, leads: Leads, make: &ClientMaker) -> Self {
+        Self {
+            server,
+            headers,
+            leads,
             make: Arc::clone(make),
             connections: Mutex::new(Connections::new(make)),
             heard: Arc::default(),
-        })
+        }
     }
 
     fn connections(&self) -> Arc<Connections> {
@@ -291,7 +325,11 @@ impl Member {
             let headers = self.headers_for(&path, accept)?;
             let response = self.ask(client, &path, headers).await?;
             // Pings of HTTP/2 go through a tunnel, what TCP does to keep a connection alive does not.
-            let breaks = self.is_direct || response.version() == Version::HTTP_2;
+            let breaks = match self.leads {
+                Leads::Straight => true,
+                Leads::ThroughTunnel => response.version() == Version::HTTP_2,
+                Leads::ByControlPlane => false,
+            };
             let body = body(response, silence, no_words).await?;
             seat.answered();
             Ok(body.on(seat).that_breaks(breaks).heard_by(&self.heard))
@@ -455,9 +493,10 @@ impl Member {
         let ready = client
             .ready()
             .await
-            .map_err(|error| MemberError::unreachable(&error))?;
+            .map_err(|error| MemberError::unreachable(&*error))?;
         let response = ready.call(transport::get(uri, headers)).await;
-        response.map_err(|error| MemberError::unreachable(error.source().unwrap_or(&error)))
+        // What the client calls it before it names its cause says nothing.
+        response.map_err(|error| MemberError::unreachable(error.source().unwrap_or(&*error)))
     }
 }
 
@@ -519,16 +558,12 @@ impl std::fmt::Debug for Member {
 }
 
 /// `identity`: an apiserver may compress each event of a watch by itself, which costs more than it saves.
-fn common_headers(connection: &Connection) -> Result<HeaderMap, ConfigError> {
+fn common_headers() -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let agent = concat!("armadex/", env!("CARGO_PKG_VERSION"));
     headers.insert(USER_AGENT, HeaderValue::from_static(agent));
-    if let Some(token) = &connection.token {
-        let value = [b"Bearer ".as_slice(), token.expose()].concat();
-        headers.insert(AUTHORIZATION, secret_header(&value)?);
-    }
-    Ok(headers)
+    headers
 }
 
 async fn within<T>(

@@ -19,9 +19,9 @@ use http_body_util::Empty;
 use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connect, Connection as Connected, HttpConnector};
-use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower::util::{BoxCloneSyncService, ServiceExt as _};
 use tower::{BoxError, Service};
@@ -33,7 +33,8 @@ use crate::names::{AllowedNames, Names};
 use crate::tls;
 
 /// One pool of connections; clones share it.
-pub(crate) type HttpClient = BoxCloneSyncService<Request<Empty<Bytes>>, Response<Incoming>, Error>;
+pub(crate) type HttpClient =
+    BoxCloneSyncService<Request<Empty<Bytes>>, Response<Incoming>, BoxError>;
 
 /// A SYN is repeated after 1 s and 3 s; a host that takes longer is not there. A health check lasts longer: were both over at the same time, one would
 /// be told to have failed now in the words of the one and now in those of the other, and each would be news.
@@ -99,7 +100,8 @@ pub(crate) type ClientMaker = Arc<dyn Fn(Windows) -> HttpClient + Send + Sync>;
 /// Prepares TLS and proxy; nothing is sent yet.
 pub(crate) fn client_maker(connection: &Connection) -> Result<ClientMaker, ConfigError> {
     let tcp = tcp_connector(&connection.allowed);
-    let to_member = https(connection, tls::client_config(connection)?)?;
+    let server_name = connection.server_name.as_deref();
+    let to_member = https(server_name, tls::client_config(connection)?)?;
     let Some(proxy) = &connection.proxy else {
         return Ok(maker(to_member.wrap_connector(tcp)));
     };
@@ -135,14 +137,23 @@ async fn in_time<T>(connecting: impl Future<Output = Result<T, BoxError>>) -> Re
     })
 }
 
+/// The same to a server that may be anywhere.
+pub(crate) fn maker_to_anywhere(
+    server_name: Option<&str>,
+    config: rustls::ClientConfig,
+) -> Result<ClientMaker, ConfigError> {
+    let tcp = tcp_connector(&AllowList::of_all());
+    Ok(maker(https(server_name, config)?.wrap_connector(tcp)))
+}
+
 type Builder = HttpsConnectorBuilder<hyper_rustls::builderstates::WantsProtocols3>;
 
-fn https(connection: &Connection, config: rustls::ClientConfig) -> Result<Builder, ConfigError> {
+fn https(server_name: Option<&str>, config: rustls::ClientConfig) -> Result<Builder, ConfigError> {
     let mut builder = HttpsConnectorBuilder::new()
         .with_tls_config(config)
         .https_or_http();
-    if let Some(name) = &connection.server_name {
-        let name = name.clone().try_into().map_err(|_| {
+    if let Some(name) = server_name {
+        let name = name.to_owned().try_into().map_err(|_| {
             ConfigError::invalid("tls-server-name", "is not a DNS name or an address")
         })?;
         builder =
@@ -224,7 +235,7 @@ where
         // A connection that was left ends when all of its last words are sent, which a peer may refuse to read.
         .http2_keep_alive_while_idle(true)
         .build(connector);
-    BoxCloneSyncService::new(client)
+    BoxCloneSyncService::new(client.map_err(BoxError::from))
 }
 
 /// A GET request.
@@ -238,6 +249,7 @@ pub(crate) fn get(uri: Uri, headers: HeaderMap) -> Request<Empty<Bytes>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::MemberError;
     use crate::member::Member;
     use tokio::io::{
         AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream,
@@ -263,6 +275,28 @@ mod tests {
         let retries = socket.tcp_keepalive_retries().expect("an option");
         let found = time.expect("an option") + interval.expect("an option") * retries;
         assert_eq!(found, PING_INTERVAL + PING_TIMEOUT);
+    }
+
+    #[tokio::test]
+    async fn who_is_not_believed_is_told_from_who_is_not_there() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let speaks_no_tls = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.expect("a connection");
+            let words = b"HTTP/1.1 400 Bad Request\r\n\r\n";
+            socket.write_all(words).await.expect("a reader");
+            let _ = socket.read(&mut [0; 1024]).await;
+        });
+        let member = Member::new(&Connection::plain(&format!("https://{address}")));
+        let member = member.expect("a member");
+        let told = member.probe().await.expect_err("no TLS");
+        assert!(matches!(told, MemberError::Untrusted { .. }), "{told:?}");
+        assert!(!told.is_silence());
+        speaks_no_tls.await.expect("no panic");
+        let told = member.probe().await.expect_err("nobody listens");
+        assert!(matches!(told, MemberError::Unreachable { .. }), "{told:?}");
+        assert!(told.is_silence());
     }
 
     /// Answers one health check, and says when the other side has ended the connection.

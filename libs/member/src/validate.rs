@@ -5,17 +5,20 @@
 
 use std::collections::BTreeSet;
 
-use armadex_crds::{AuthenticationFrom, Base64Bytes, PediaClusterSpec, SecretKeyRef};
+use armadex_crds::{
+    AuthenticationFrom, Base64Bytes, ControlPlaneProxy, PediaClusterSpec, SecretKeyRef,
+};
 
 use crate::allow_list::AllowList;
 use crate::binding::{self, Basis, Ca, Ground, OF_KUBECONFIG, Pieces, Policy};
 use crate::connection::{ClientCertificate, Connection, Endpoint, Proxy, Trust};
 use crate::error::ConfigError;
 use crate::secrets::{Lookup, SecretData, SecretId, SecretScope};
-use crate::{kubeconfig, pem, proxy};
+use crate::{control_plane, kubeconfig, pem, proxy};
 use armadex_crds::Sensitive;
 
 const APISERVER: &str = "spec.apiserver";
+const CONTROL_PLANE_PROXY: &str = "spec.connection.controlPlaneProxy";
 
 /// A connection, and on what grounds it may be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +57,7 @@ pub fn validate(
     policy: &Policy,
     allowed: &AllowList,
 ) -> Result<Validated, ConfigError> {
-    let proxy = proxy_of(spec)?;
+    let (proxy, control_plane_proxy) = (proxy_of(spec)?, control_plane_proxy_of(spec, policy)?);
     let asked = Asked {
         spec,
         skip: skips(spec),
@@ -76,6 +79,7 @@ pub fn validate(
     let proxy = proxy.map(|proxy| proxy.url.host().unwrap_or_default());
     allowed.check(connection.server.host(), proxy)?;
     connection.allowed = allowed.clone();
+    connection.control_plane_proxy = control_plane_proxy;
     validated.warnings.extend(unverified(&validated.connection));
     Ok(validated)
 }
@@ -94,6 +98,29 @@ fn proxy_of(spec: &PediaClusterSpec) -> Result<Option<Proxy>, ConfigError> {
         .transpose()
 }
 
+/// The synchro asks the control plane for it with rights of its own, which are to all objects of a kind: whoever may only write PediaClusters
+/// does not choose one of them.
+fn control_plane_proxy_of(
+    spec: &PediaClusterSpec,
+    policy: &Policy,
+) -> Result<Option<ControlPlaneProxy>, ConfigError> {
+    let way = spec.connection.as_ref();
+    let Some(proxy) = way.and_then(|way| way.control_plane_proxy.as_ref()) else {
+        return Ok(None);
+    };
+    let why = match policy {
+        // If it was this one, which is compared with all of the connection.
+        Policy::Rendered(_) => return control_plane::checked(proxy).map(Some),
+        Policy::Unlisted(why) => return Err(ConfigError::Unlisted { why: why.clone() }),
+        Policy::Silent => binding::SILENT,
+        Policy::Absent => binding::ABSENT,
+    };
+    Err(ConfigError::Unrendered {
+        field: CONTROL_PLANE_PROXY,
+        why,
+    })
+}
+
 fn check_plain(server: &Endpoint, skip: bool) -> Result<(), ConfigError> {
     if server.is_plain() && !skip {
         let problem = "is not https, so nobody can be verified; \
@@ -106,7 +133,8 @@ fn check_plain(server: &Endpoint, skip: bool) -> Result<(), ConfigError> {
 /// Meant as it may be, nobody should have to read the spec to see it.
 fn unverified(connection: &Connection) -> Option<String> {
     let server = &connection.server;
-    (connection.trust == Trust::Anyone || server.is_plain()).then(|| {
+    let is_asked = connection.leads_straight();
+    (is_asked && (connection.trust == Trust::Anyone || server.is_plain())).then(|| {
         format!(
             "nobody is verified at {server}: whoever is on the way there can take the credentials and change what is synced"
         )
@@ -289,7 +317,9 @@ impl Parts {
             _ => None,
         };
         let token = self.token.as_ref().map(trim_token).transpose()?;
-        if token.is_none() && certificate.is_none() {
+        let way = spec.connection.as_ref();
+        let leads_elsewhere = way.is_some_and(|way| way.control_plane_proxy.is_some());
+        if token.is_none() && certificate.is_none() && !leads_elsewhere {
             return Err(no_credential());
         }
         let trust = match (skip, &self.ca) {
@@ -305,6 +335,7 @@ impl Parts {
             certificate,
             proxy: None,
             allowed: AllowList::default(),
+            control_plane_proxy: None,
         })
     }
 }

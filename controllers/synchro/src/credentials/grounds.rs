@@ -40,7 +40,10 @@ pub(crate) fn stance(
     let due = settled || !passes_by_itself;
     let is_bad = !matches!(
         refusal,
-        ConfigError::Unbound { .. } | ConfigError::Replaced { .. } | ConfigError::Unlisted { .. }
+        ConfigError::Unbound { .. }
+            | ConfigError::Unrendered { .. }
+            | ConfigError::Replaced { .. }
+            | ConfigError::Unlisted { .. }
     );
     let (ends, told) = (lapsed && due, is_bad || due);
     Stance {

@@ -35,6 +35,14 @@ pub(super) enum Unreached {
         #[source]
         source: MemberError,
     },
+    /// Its API server cannot be reached from here, nor by the control plane.
+    #[error("{why}; by the control plane: {around}")]
+    Neither {
+        /// What came of the straight way.
+        why: String,
+        /// What came of the other one, now or a while ago.
+        around: String,
+    },
     /// The store does not say what it has of the member.
     #[error("the store: {0}")]
     Store(#[source] StoreError),
@@ -47,27 +55,37 @@ impl Unreached {
     /// In words for everybody.
     pub(super) fn in_a_status(&self) -> String {
         match self {
-            Self::Member { .. } => self.to_string(),
+            Self::Member { .. } | Self::Neither { .. } => self.to_string(),
             Self::Store(error) => store::in_a_status(error),
         }
     }
 
     /// It is the member that does not answer, and not the store.
     pub(super) fn is_of_member(&self) -> bool {
-        matches!(self, Self::Member { .. })
+        !matches!(self, Self::Store(_))
+    }
+
+    /// Nothing came back from where the member is said to be.
+    pub(super) fn is_out_of_reach(&self) -> bool {
+        matches!(self, Self::Member { what, source } if *what == HEALTH_CHECK && source.is_silence())
     }
 
     /// The member is not there, or was waited for in vain, here or by a gateway before it.
     fn says_nothing(&self) -> bool {
-        let Self::Member { what, source } = self else {
-            return false;
-        };
-        *what == HEALTH_CHECK || source.took_long()
+        match self {
+            Self::Member { what, source } => *what == HEALTH_CHECK || source.took_long(),
+            Self::Neither { .. } => true,
+            Self::Store(_) => false,
+        }
     }
 
     /// The member answers, and not as it should; or the store does not.
     pub(super) fn is_no_silence(&self) -> bool {
-        !matches!(self, Self::Member { what, .. } if *what == HEALTH_CHECK)
+        match self {
+            Self::Member { what, .. } => *what != HEALTH_CHECK,
+            Self::Neither { .. } => false,
+            Self::Store(_) => true,
+        }
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Wanted {
     pub(crate) connection: Connection,
     /// The client of that connection.
     pub(crate) member: Arc<Member>,
+    /// That of the way by the control plane, if there is one.
+    pub(crate) by_control_plane: Option<Arc<Member>>,
     /// What to sync.
     pub(crate) resources: Vec<GroupResources>,
 }

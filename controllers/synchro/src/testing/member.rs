@@ -299,7 +299,9 @@ async fn serve(socket: TcpStream, script: Arc<Script>) {
 async fn answer(socket: TcpStream, script: &Script) {
     let mut socket = BufReader::new(socket);
     let request = Request::read(&mut socket).await;
-    let path = &request.path;
+    // Below an object of the control plane it is the same member.
+    let path = request.path.split_once("/proxy");
+    let path = path.map_or(request.path.as_str(), |(_, below)| below);
     let known = request.values("if-none-match: ").last();
     let tokens = request.values("authorization: Bearer ");
     let tokens = tokens.map(str::to_owned);

@@ -31,6 +31,8 @@ pub(crate) struct Facts {
     pub(crate) health: MemberHealth,
     /// The API server in use.
     pub(crate) apiserver: String,
+    /// Why a member that is synced is asked by the control plane; `None`: it is not.
+    pub(crate) around: Option<String>,
     /// The member's version.
     pub(crate) version: String,
     /// What was asked for and is not synced.

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use armadex_backoff::Backoff;
 use armadex_control_plane::Trouble;
-use armadex_crds::conditions::{self, ClusterCondition, ClusterHealthyReason, ConditionStatus};
+use armadex_crds::conditions::{
+    self, ClusterCondition, ClusterHealthyReason, ConditionStatus, SynchroRunningReason,
+};
 use armadex_crds::{GroupResourcesStatus, PediaClusterStatus};
 use futures::FutureExt as _;
 use jiff::Timestamp;
@@ -265,7 +267,7 @@ impl StatusKeeper {
 
     fn tell(&mut self, status: &PediaClusterStatus) {
         for type_ in status::transitions(&self.written, status) {
-            let Some(event) = event_of(status, type_) else {
+            let Some(event) = event_of(&self.written, status, type_) else {
                 continue;
             };
             info!(cluster = %self.name, reason = event.reason, note = event.note, "transition");
@@ -398,7 +400,11 @@ fn next_floor(floor: Duration, quiet: bool) -> Duration {
 }
 
 /// The Event that tells a transition, if it is one worth telling: that something is about to begin is not.
-fn event_of(status: &PediaClusterStatus, type_: ClusterCondition) -> Option<Event> {
+fn event_of(
+    before: &PediaClusterStatus,
+    status: &PediaClusterStatus,
+    type_: ClusterCondition,
+) -> Option<Event> {
     let condition = conditions::find(&status.conditions, type_.as_str())?;
     let holds = condition.status == ConditionStatus::True.as_str();
     let (warning, reason) = match type_ {
@@ -409,6 +415,10 @@ fn event_of(status: &PediaClusterStatus, type_: ClusterCondition) -> Option<Even
         {
             (true, "ClusterUnreachable")
         }
+        ClusterCondition::SynchroRunning if goes_around(status) => (true, "ClusterByControlPlane"),
+        ClusterCondition::SynchroRunning if holds && goes_around(before) => {
+            (false, "ClusterNotByControlPlane")
+        }
         _ => return None,
     };
     let note = match (condition.message.as_str(), status.version.as_str()) {
@@ -418,6 +428,14 @@ fn event_of(status: &PediaClusterStatus, type_: ClusterCondition) -> Option<Even
         (message, _) => message.to_owned(),
     };
     Some(event(warning, reason, &note))
+}
+
+/// Whether the member is asked by the control plane.
+fn goes_around(status: &PediaClusterStatus) -> bool {
+    let running = ClusterCondition::SynchroRunning.as_str();
+    let running = conditions::find(&status.conditions, running);
+    let by_control_plane = SynchroRunningReason::RunningByControlPlane.as_str();
+    running.is_some_and(|running| running.reason == by_control_plane)
 }
 
 /// The Event that tells of an audit which found differences.

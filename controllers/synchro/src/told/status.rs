@@ -27,6 +27,8 @@ use crate::told::report::Progress;
 
 /// Group and resource of a row that stands for several.
 const REST: &str = "*";
+const AROUND: &str =
+    "by the proxy of the control plane, as the API server is not reached from here: ";
 const UNDISCOVERED: &str = "what is synced goes on and nothing else begins, as the member does not say what it serves now: ";
 const IN_LINE: &str = "the member waits to be asked what it serves: of those that take as long, or say as much, only a few are asked at the same time";
 
@@ -169,7 +171,10 @@ fn running(facts: &Facts) -> Said {
         ),
         (Running::Yes, _) => said(
             ConditionStatus::True,
-            SynchroRunningReason::Running,
+            match facts.around {
+                None => SynchroRunningReason::Running,
+                Some(_) => SynchroRunningReason::RunningByControlPlane,
+            },
             beside_running(facts),
         ),
         (Running::Shutdown, _) => said(ConditionStatus::False, SynchroRunningReason::Shutdown, ""),
@@ -178,10 +183,16 @@ fn running(facts: &Facts) -> Said {
 
 /// What the streams that run do not tell.
 fn beside_running(facts: &Facts) -> String {
+    let around = facts.around.as_ref();
+    let around = around.map(|words| format!("{AROUND}{words}"));
     let undiscovered = facts.undiscovered.as_ref();
     let undiscovered = undiscovered.map(|words| format!("{UNDISCOVERED}{words}"));
     let in_line = in_line(facts).map(str::to_owned);
-    let words: Vec<_> = undiscovered.into_iter().chain(in_line).collect();
+    let words: Vec<_> = around
+        .into_iter()
+        .chain(undiscovered)
+        .chain(in_line)
+        .collect();
     words.join("; now ")
 }
 

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use armadex_crds::conditions::ClusterValidatedReason;
-use armadex_crds::{AUDIT_ANNOTATION, AUDIT_REQUEST_CHARS, PediaCluster};
-use armadex_member::{ConfigError, Ground, Member, Policy, referenced_secrets, validate};
+use armadex_crds::{AUDIT_ANNOTATION, AUDIT_REQUEST_CHARS, GroupResources, PediaCluster};
+use armadex_member::{
+    ConfigError, Connection, ControlPlane, Ground, Member, Policy, referenced_secrets, validate,
+};
 use armadex_storage::ClusterId;
 use kube::ResourceExt;
 use tokio::sync::watch;
@@ -65,21 +67,11 @@ impl Tree {
         let Ready {
             connection,
             member,
+            by_control_plane,
             ground,
-            mut warnings,
+            warnings,
         } = ready;
-        let (validated, resources) = match plan::check(&object.spec, self.shared.config.gates) {
-            Ok(warning) => {
-                warnings.extend((!warning.is_empty()).then_some(warning));
-                warnings.extend(labels::warning(object));
-                let resources = object.spec.sync_resources.clone();
-                (Validated::Yes(warnings.join("; ")), Some(resources))
-            }
-            Err(error) => {
-                let reason = ClusterValidatedReason::InvalidSyncResources;
-                (Validated::No(reason, error.to_string()), None)
-            }
-        };
+        let (validated, resources) = self.checked(object, warnings);
         branches.standing.board.update(|facts| {
             facts.generation = object.metadata.generation;
             facts.validated = validated;
@@ -93,6 +85,7 @@ impl Tree {
             let wanted = Wanted {
                 connection,
                 member,
+                by_control_plane,
                 resources,
             };
             self.send(branches, wanted, ground, cluster);
@@ -101,6 +94,26 @@ impl Tree {
         Directed {
             refused: branches.session.is_none(),
             ..Directed::default()
+        }
+    }
+
+    /// Whether what is asked for can be, what it is then, and what should be mended beside these warnings.
+    fn checked(
+        &self,
+        object: &PediaCluster,
+        mut warnings: Vec<String>,
+    ) -> (Validated, Option<Vec<GroupResources>>) {
+        match plan::check(&object.spec, self.shared.config.gates) {
+            Ok(warning) => {
+                warnings.extend((!warning.is_empty()).then_some(warning));
+                warnings.extend(labels::warning(object));
+                let resources = object.spec.sync_resources.clone();
+                (Validated::Yes(warnings.join("; ")), Some(resources))
+            }
+            Err(error) => {
+                let reason = ClusterValidatedReason::InvalidSyncResources;
+                (Validated::No(reason, error.to_string()), None)
+            }
         }
     }
 
@@ -171,6 +184,7 @@ impl Branches {
 
     fn made_of(&mut self, inputs: Inputs) -> Result<Ready, ConfigError> {
         let session = self.session.as_ref();
+        let control_plane = self.control_plane.as_ref();
         let made = self.made.of(inputs, |inputs| {
             let Inputs {
                 object,
@@ -180,7 +194,7 @@ impl Branches {
                 allowed,
             } = inputs;
             match validate(&object.spec, scope, secrets, policy, allowed) {
-                Ok(validated) => ready(session, validated).map(Ok),
+                Ok(validated) => ready(session, control_plane, validated).map(Ok),
                 Err(error) => Ok(Err(error)),
             }
         });
@@ -206,9 +220,10 @@ impl Branches {
     }
 }
 
-/// With a client of the connection: the one that is in use, if it is the same connection.
+/// With clients of the connection: those that are in use, if it is the same connection.
 fn ready(
     session: Option<&Live>,
+    control_plane: Option<&ControlPlane>,
     validated: armadex_member::Validated,
 ) -> Result<Ready, ConfigError> {
     let armadex_member::Validated {
@@ -218,24 +233,38 @@ fn ready(
     } = validated;
     let known = session.and_then(|live| {
         let wanted = live.wanted.borrow();
-        (wanted.connection == connection).then(|| Arc::clone(&wanted.member))
+        let is_same = wanted.connection == connection;
+        is_same.then(|| (Arc::clone(&wanted.member), wanted.by_control_plane.clone()))
     });
-    let member = match known {
-        Some(member) => member,
-        None => Arc::new(Member::new(&connection)?),
+    let (member, by_control_plane) = match known {
+        Some(clients) => clients,
+        None => (
+            Arc::new(Member::new(&connection)?),
+            by_control_plane(control_plane, &connection)?,
+        ),
     };
     Ok(Ready {
         connection,
         member,
+        by_control_plane,
         ground,
         warnings,
     })
 }
 
+fn by_control_plane(
+    control_plane: Option<&ControlPlane>,
+    connection: &Connection,
+) -> Result<Option<Arc<Member>>, ConfigError> {
+    let ways = control_plane.zip(connection.control_plane_proxy.as_ref());
+    let member = ways.map(|(asked, proxy)| Member::by_control_plane(asked, proxy));
+    Ok(member.transpose()?.map(Arc::new))
+}
+
 fn told(error: &ConfigError, object: &PediaCluster) -> Validated {
     match error {
         ConfigError::Unlisted { .. } => Validated::Waits(error.to_string()),
-        ConfigError::Unbound { .. } => Validated::No(
+        ConfigError::Unbound { .. } | ConfigError::Unrendered { .. } => Validated::No(
             ClusterValidatedReason::CredentialNotBound,
             error.to_string(),
         ),

@@ -43,6 +43,8 @@ pub(super) struct Ready {
     pub(super) connection: Connection,
     /// Its client.
     pub(super) member: Arc<Member>,
+    /// That of its way by the control plane.
+    pub(super) by_control_plane: Option<Arc<Member>>,
     pub(super) ground: Ground,
     pub(super) warnings: Vec<String>,
 }

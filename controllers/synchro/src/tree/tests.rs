@@ -1,5 +1,7 @@
 //! To whom credentials are sent, and to whom not: a control plane in a value, scripted members, a real store.
 
+mod around;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -64,13 +66,16 @@ fn write(host: &Host, name: &str, spec: &Value) -> PediaCluster {
 }
 
 fn synchro(stage: &Stage, host: &Host) -> Fleet {
-    let config = Config {
+    stage.synchro_with(host.client(), "one", config())
+}
+
+fn config() -> Config {
+    Config {
         credential_namespaces: BTreeSet::from(["karmada-cluster".to_owned()]),
         // What a member is asked is counted, and when a first audit comes is drawn by lot.
         audit_every: Duration::ZERO,
         ..Config::default()
-    };
-    stage.synchro_with(host.client(), "one", config)
+    }
 }
 
 /// A policy's lifecycle records that it rendered this.

@@ -100,7 +100,7 @@ impl Dialer {
     }
 }
 
-async fn asked(client: &mut HttpClient) -> Result<Response<Incoming>, Error> {
+async fn asked(client: &mut HttpClient) -> Result<Response<Incoming>, BoxError> {
     let request = get(Uri::from_static("http://member/watch"), HeaderMap::new());
     client.ready().await?.call(request).await
 }

@@ -68,6 +68,58 @@ fn refused(spec: &PediaClusterSpec, secrets: &SecretData, words: &str) {
     assert!(!error.contains(SECRET), "{error}");
 }
 
+fn by_control_plane(spec: PediaClusterSpec) -> PediaClusterSpec {
+    let proxy = ControlPlaneProxy {
+        group: "cluster.karmada.io".into(),
+        version: "v1alpha1".into(),
+        resource: "clusters".into(),
+        name: "member".into(),
+    };
+    PediaClusterSpec {
+        connection: Some(Way {
+            control_plane_proxy: Some(proxy),
+            ..Way::default()
+        }),
+        ..spec
+    }
+}
+
+#[test]
+fn the_control_plane_is_asked_for_a_member_only_where_a_policy_rendered_it() {
+    let none = SecretData::new();
+    let with_both = by_control_plane(with_token());
+    let connection = made(&with_both, &none).unwrap();
+    assert!(connection.control_plane_proxy.is_some() && connection.leads_straight());
+    let without_credential = PediaClusterSpec {
+        token_data: Base64Bytes::default(),
+        ..with_both.clone()
+    };
+    let connection = made(&without_credential, &none).unwrap();
+    assert!(connection.control_plane_proxy.is_some() && !connection.leads_straight());
+
+    let rendered = Policy::Rendered(RenderedConnection::of(&with_token()));
+    let others = [
+        (
+            Policy::Absent,
+            "field may only be what a policy rendered (no policy has made",
+        ),
+        (
+            Policy::Silent,
+            "field may only be what a policy rendered (the PediaClusterLifecycle",
+        ),
+        (Policy::Unlisted(String::new()), "have not been listed yet"),
+        (rendered, "rendered another connection"),
+    ];
+    for spec in [with_both, without_credential] {
+        for (policy, words) in &others {
+            let refused = validate(&spec, &scope(), &none, policy, &AllowList::default());
+            let words = words.replace("field", "spec.connection.controlPlaneProxy");
+            let error = refused.unwrap_err().to_string();
+            assert!(error.contains(&words), "{error}");
+        }
+    }
+}
+
 #[test]
 fn an_empty_ca_means_the_systems_roots() {
     let connection = made(&with_token(), &SecretData::new()).unwrap();

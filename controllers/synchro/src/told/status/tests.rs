@@ -81,6 +81,12 @@ fn conditions_are_clusterpedias() {
         let words = format!("Running=True Running \"{UNDISCOVERED}/apis: too much{after}");
         assert!(shown.contains(&words), "{shown}");
     }
+    let mut around = facts(yes(), Running::Yes, MemberHealth::Unasked);
+    around.around = Some("https://east: health check: refused".into());
+    let words = format!(
+        "Running=True RunningByControlPlane \"{AROUND}https://east: health check: refused\""
+    );
+    assert!(shown(&around).contains(&words), "{}", shown(&around));
     let lost = MemberHealth::NotReachable("connection refused".into());
     assert_snapshot!(shown(&facts(yes(), Running::Yes, lost)), @r#"
     Validated=True Validated ""

@@ -1,0 +1,143 @@
+//! The ways to a member: straight to its API server, and by the control plane where that cannot be reached from here, or no credential of it is known.
+//!
+//! An API server that answers is never passed by, whatever it says: that a credential is refused, or that it is somebody else, is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_backoff::{Backoff, LIVED};
+use armadex_member::Member;
+use armadex_model::ClusterName;
+use armadex_storage::Sink;
+use tokio::time::Instant;
+
+use crate::session::discoveries::ClusterDiscovery;
+use crate::session::health::PROBE_PERIOD;
+use crate::session::reach::{Reached, Unreached, reach};
+use crate::session::task::Wanted;
+
+/// A blip is over by then.
+const FIRST_LOOK: Duration = Duration::from_secs(10);
+/// Each way costs the member a discovery and its watches, and the straight one is better by little.
+const LAST_LOOK: Duration = Duration::from_secs(300);
+/// The control plane is asked again for a member that it did not reach either: a fleet may have a thousand that are down, and all of them ask one.
+const LAST_TRY: Duration = Duration::from_secs(60);
+
+/// The way that was found.
+#[derive(Clone)]
+pub(super) struct Way {
+    pub(super) member: Arc<Member>,
+    /// Why it goes by the control plane; `None`: it does not.
+    pub(super) around: Option<String>,
+}
+
+/// How the ways to a member were found so far.
+pub(super) struct Ways {
+    /// For the straight way, while another one is gone.
+    looks: Backoff,
+    /// For the other one, while neither leads there.
+    tries: Backoff,
+    /// What came of the last try, and until when that has to do.
+    tried: Option<(String, Instant)>,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self {
+            looks: Backoff::new(FIRST_LOOK, LAST_LOOK),
+            tries: Backoff::new(PROBE_PERIOD, LAST_TRY),
+            tried: None,
+        }
+    }
+}
+
+impl Ways {
+    /// Asks a member its first questions on the first way that leads to it.
+    pub(super) async fn find(
+        &mut self,
+        wanted: &Wanted,
+        sink: &dyn Sink,
+        cluster: (&ClusterName, &str),
+        discovery: &ClusterDiscovery,
+    ) -> Result<(Reached, Way), Unreached> {
+        let straight = Way {
+            member: Arc::clone(&wanted.member),
+            around: None,
+        };
+        let Some(by_control_plane) = &wanted.by_control_plane else {
+            let reached = reach(&straight.member, sink, cluster, discovery).await?;
+            return Ok((reached, straight));
+        };
+        let why = if wanted.connection.leads_straight() {
+            match reach(&straight.member, sink, cluster, discovery).await {
+                Err(error) if error.is_out_of_reach() => error.to_string(),
+                other => return other.map(|reached| (reached, straight)),
+            }
+        } else {
+            "no credential of it is known here".to_owned()
+        };
+        wanted.member.leave_connections();
+        if let Some((around, until)) = &self.tried
+            && Instant::now() < *until
+        {
+            let around = around.clone();
+            return Err(Unreached::Neither { why, around });
+        }
+        let tried = reach(by_control_plane, sink, cluster, discovery).await;
+        self.tell(tried, why, wanted, by_control_plane)
+    }
+
+    /// What came of asking the control plane.
+    fn tell(
+        &mut self,
+        tried: Result<Reached, Unreached>,
+        why: String,
+        wanted: &Wanted,
+        by_control_plane: &Arc<Member>,
+    ) -> Result<(Reached, Way), Unreached> {
+        match tried {
+            Ok(reached) => {
+                self.tries.reset();
+                self.tried = None;
+                let way = Way {
+                    member: Arc::clone(by_control_plane),
+                    around: Some(format!("{}: {why}", wanted.member.server())),
+                };
+                Ok((reached, way))
+            }
+            Err(Unreached::Store(error)) => Err(Unreached::Store(error)),
+            Err(around) => {
+                by_control_plane.leave_connections();
+                let around = around.to_string();
+                let until = Instant::now() + self.tries.next(rand::random());
+                self.tried = Some((around.clone(), until));
+                Err(Unreached::Neither { why, around })
+            }
+        }
+    }
+
+    /// The way led to the member for so long.
+    pub(super) fn lasted(&mut self, way: &Way, time: Duration) {
+        if way.around.is_none() && time >= LIVED {
+            self.looks.reset();
+        }
+    }
+
+    /// Until the API server answers straight, as the cluster that is connected by the control plane. For ever on the straight way.
+    pub(super) async fn straight_again(&mut self, wanted: &Wanted, way: &Way, identity: &str) {
+        if way.around.is_none() || !wanted.connection.leads_straight() {
+            std::future::pending::<()>().await;
+        }
+        loop {
+            tokio::time::sleep(self.looks.next(rand::random())).await;
+            let answer = async {
+                wanted.member.probe().await?;
+                wanted.member.identity().await
+            };
+            if answer.await.is_ok_and(|found| found == identity) {
+                return;
+            }
+            wanted.member.leave_connections();
+        }
+    }
+}

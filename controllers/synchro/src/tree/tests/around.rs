@@ -1,0 +1,153 @@
+//! Members that are asked by the control plane while their API server cannot be reached, or is none of ours to ask.
+
+use armadex_member::ControlPlane;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Gate, in_time};
+
+const POD: &str = "east/n/a";
+
+/// What a policy renders of a member that is said to be there.
+fn spec_at(url: &str, member: &ScriptedMember) -> Value {
+    let mut spec = spec(member);
+    spec["apiserver"] = json!(url);
+    spec["connection"]["controlPlaneProxy"] = json!({
+        "group": "cluster.karmada.io", "version": "v1alpha1", "resource": "clusters", "name": "east",
+    });
+    spec
+}
+
+/// A synchro whose control plane leads to this member, whatever is asked for.
+fn synchro_by(stage: &Stage, host: &Host, member: &ScriptedMember) -> Fleet {
+    let config = Config {
+        control_plane: Some(ControlPlane::plain(member.address())),
+        ..config()
+    };
+    stage.synchro_with(host.client(), "one", config)
+}
+
+/// Waits for words that take a while.
+async fn comes_to_run(host: &Host, words: &str) {
+    let says = || host.condition(&format!("{CLUSTERS}/east"), "SynchroRunning");
+    let said = || async { says().is_some_and(|said| said.starts_with(words)) };
+    in_time(words, said).await;
+}
+
+#[tokio::test]
+async fn an_api_server_that_cannot_be_reached_is_gone_around_until_it_can_and_nothing_is_listed() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let mut gate = Gate::before(member.address()).await;
+    let spec = spec_at(&gate.url(), &member);
+    record(&host, &spec);
+    let mut fleet = synchro_by(&stage, &host, &member);
+    stage.relist(&mut fleet, [write(&host, "east", &spec)]);
+    stage.shows(&[POD]).await;
+    comes_to_run(&host, "Running: ").await;
+    member.until_watched(1).await;
+
+    gate.shuts().await;
+    let words = format!(
+        "RunningByControlPlane: by the proxy of the control plane, as the API server is not reached from here: {}: health check: ",
+        gate.url()
+    );
+    comes_to_run(&host, &words).await;
+    let watches = member.watches();
+    in_time("a watch", || async { member.watches() >= watches.max(2) }).await;
+    member.adds("b");
+    stage.shows(&[POD, "east/n/b"]).await;
+    let status = host.get(&format!("{CLUSTERS}/east")).expect("it is there");
+    let proxy = format!(
+        "{}/apis/cluster.karmada.io/v1alpha1/clusters/east/proxy",
+        member.address()
+    );
+    assert_eq!(status["status"]["apiserver"], proxy);
+
+    let watches = member.watches();
+    gate.opens().await;
+    comes_to_run(&host, "Running: ").await;
+    in_time("a watch", || async { member.watches() > watches }).await;
+    member.adds("c");
+    stage.shows(&[POD, "east/n/b", "east/n/c"]).await;
+    let lists = member.requests();
+    let lists = lists.iter().filter(|request| *request == "list");
+    assert_eq!(lists.count(), 1);
+    assert_eq!(member.tokens(), [TOKEN], "and the control plane gets none");
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_member_of_which_there_is_no_credential_is_asked_by_the_control_plane_alone() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let nowhere = ScriptedMember::start("nobody", &[]).await;
+    let mut spec = spec_at(nowhere.address(), &member);
+    let fields = spec.as_object_mut().expect("fields");
+    fields.remove("authenticationFrom");
+    record(&host, &spec);
+    let mut fleet = synchro_by(&stage, &host, &member);
+    stage.relist(&mut fleet, [write(&host, "east", &spec)]);
+    stage.shows(&[POD]).await;
+    let words = format!(
+        "RunningByControlPlane: by the proxy of the control plane, as the API server is not reached from here: {}: no credential of it is known here",
+        nowhere.address()
+    );
+    comes_to_say(&host, "east", "SynchroRunning", &words).await;
+    assert_eq!(nowhere.probes(), 0);
+    assert_eq!(member.tokens(), Vec::<String>::new());
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_api_server_that_refuses_is_not_gone_around() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let refuses = ScriptedMember::start("member", &["a"]).await;
+    refuses.answers("/readyz", 401);
+    let spec = spec_at(refuses.address(), &member);
+    record(&host, &spec);
+    let mut fleet = synchro_by(&stage, &host, &member);
+    stage.relist(&mut fleet, [write(&host, "east", &spec)]);
+    let words = "InitialFailed: health check: as a test says";
+    comes_to_say(&host, "east", "SynchroRunning", words).await;
+    assert_eq!(member.probes(), 0);
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_member_that_neither_way_leads_to_is_told_of_with_both() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    member.answers("/readyz", 403);
+    let mut gate = Gate::before(member.address()).await;
+    gate.shuts().await;
+    let spec = spec_at(&gate.url(), &member);
+    record(&host, &spec);
+    let mut fleet = synchro_by(&stage, &host, &member);
+    stage.relist(&mut fleet, [write(&host, "east", &spec)]);
+    let says = || host.condition(&format!("{CLUSTERS}/east"), "SynchroRunning");
+    let words = "; by the control plane: health check: as a test says";
+    until(words, || async {
+        let said = says().unwrap_or_default();
+        said.starts_with("InitialFailed: health check: ") && said.ends_with(words)
+    })
+    .await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn whoever_writes_a_pediacluster_has_the_control_plane_asked_for_nobody() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let mut spec = spec_at(member.address(), &member);
+    let fields = spec.as_object_mut().expect("fields");
+    fields.remove("authenticationFrom");
+    let mut fleet = synchro_by(&stage, &host, &member);
+    stage.relist(&mut fleet, [write(&host, "east", &spec)]);
+    let words = "CredentialNotBound: spec.connection.controlPlaneProxy may only be what a policy rendered (no policy has made";
+    comes_to_say(&host, "east", "Validated", words).await;
+    comes_to_say(&host, "east", "SynchroRunning", "CredentialNotBound: ").await;
+    assert_eq!(member.probes(), 0);
+    fleet.shutdown().await;
+}
