@@ -99,7 +99,12 @@ fn printed(flags: &Flags) -> anyhow::Result<Printed> {
     }
     for (name, spec) in &found.policies {
         match needs::of_policy(spec) {
-            Ok(needs) => grants.add_policy(name, &needs, &namespaces),
+            Ok(needs) => {
+                grants.add_policy(name, &needs, &namespaces);
+                if let Some(need) = needs::of_proxy(spec) {
+                    grants.add_proxy(name, &need);
+                }
+            }
             Err(refusal) => found.refused.push(format!("{name}: {refusal}")),
         }
     }

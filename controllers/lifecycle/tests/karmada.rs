@@ -90,6 +90,11 @@ fn planned(cluster: &str, secret: &str) -> Result<Value, (String, String)> {
     }
 }
 
+/// The way by the control plane, and nothing else.
+fn proxied() -> Value {
+    json!({"controlPlaneProxy": {"group": "cluster.karmada.io", "version": "v1alpha1", "resource": "clusters", "name": "member1"}})
+}
+
 #[test]
 fn a_push_cluster_is_reached_by_reference_to_its_secret() {
     let spec = rendered(CLUSTER, SECRET).unwrap();
@@ -101,7 +106,7 @@ fn a_push_cluster_is_reached_by_reference_to_its_secret() {
             "ca": {"namespace": "karmada-cluster", "name": "member1", "key": "caBundle"},
         })
     );
-    assert_eq!(spec.get("connection"), None);
+    assert_eq!(spec["connection"], proxied());
     assert!(!spec.to_string().contains("ZXlK"));
     let count = |group: usize| {
         spec["syncResources"][group]["resources"]
@@ -116,6 +121,7 @@ fn a_push_cluster_is_reached_by_reference_to_its_secret() {
 fn proxy_and_insecurity_are_carried_over_and_not_invented() {
     let with = |fields: &str| {
         let cluster = CLUSTER.replace("syncMode: Push", &format!("syncMode: Push\n  {fields}"));
+        let cluster = cluster.replace("impersonatorSecretRef:", "other:");
         rendered(&cluster, NO_CA).unwrap()
     };
     let spec = with("insecureSkipTLSVerification: true");
@@ -144,7 +150,36 @@ fn text_of_a_cluster_can_not_add_fields() {
         spec["apiserver"],
         "x\"\n  connection: {insecureSkipTLSVerification: true}"
     );
-    assert_eq!(spec.get("connection"), None);
+    assert_eq!(spec["connection"], proxied());
+}
+
+#[test]
+fn a_pull_cluster_without_credentials_is_asked_by_the_control_plane() {
+    let cluster = CLUSTER.replace("  secretRef:", "  other:");
+    let cluster = cluster.replace("syncMode: Push", "syncMode: Pull");
+    let spec = rendered(&cluster, "data: {token: ZXlK}").unwrap();
+    assert_eq!(spec.get("authenticationFrom"), None);
+    assert_eq!(spec["connection"], proxied());
+    assert!(!spec.to_string().contains("ZXlK"));
+}
+
+/// Karmada sends the token of whichever Secret a Cluster names to wherever that Cluster says, when somebody asks who may.
+#[test]
+fn karmada_is_asked_for_no_cluster_that_names_the_impersonator_of_another() {
+    for impersonator in [
+        "{namespace: karmada-cluster, name: member2-impersonator}",
+        "{namespace: karmada-cluster, name: member1}",
+        "{namespace: default, name: member1-impersonator}",
+        "{}",
+    ] {
+        let own = "{namespace: karmada-cluster, name: member1-impersonator}";
+        let cluster = CLUSTER.replace(own, impersonator);
+        let spec = rendered(&cluster, SECRET).unwrap();
+        assert_eq!(spec.get("connection"), None, "{impersonator}");
+        let alone = cluster.replace("  secretRef:", "  other:");
+        let refused = Err("FailedReferenceResourceParse".into());
+        assert_eq!(rendered(&alone, SECRET), refused, "{impersonator}");
+    }
 }
 
 #[test]
@@ -162,6 +197,7 @@ fn a_cluster_waits_until_it_is_ready_and_has_an_endpoint_and_a_secret() {
         Err("WaitCreationCondition".into())
     );
     let no_secret = CLUSTER.replace("  secretRef:", "  other:");
+    let no_secret = no_secret.replace("impersonatorSecretRef:", "another:");
     assert_eq!(
         rendered(&no_secret, SECRET),
         Err("FailedReferenceResourceParse".into())

@@ -9,8 +9,9 @@ use crate::command::install::Grantees;
 use crate::credentials::{is_everybodys, namespace};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
-/// Which parts read what policies name, and which read credentials.
+/// Which parts read what policies name, which go to members, and which read credentials.
 const CONTROLLERS: &str = "controllers";
+const SYNCHRO: &str = "synchro";
 const WITH_SYNCHRO: &str = "synchro,controllers";
 /// What PediaClusters that are written by hand are called among what rights are for.
 const PEDIACLUSTER: &str = "pediacluster";
@@ -37,7 +38,18 @@ struct Address {
     namespace: Option<String>,
     /// As the annotation of the role says it.
     purpose: String,
-    are_credentials: bool,
+    of: Of,
+}
+
+/// What is asked by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Of {
+    /// What policies name.
+    Named,
+    /// Members, by the control plane.
+    Members,
+    /// Credentials of members.
+    Credentials,
 }
 
 /// A rule, and what it is for.
@@ -59,6 +71,16 @@ impl Grants {
                 self.grant(namespace, &purpose, need);
             }
         }
+    }
+
+    /// Adds what a synchro asks the control plane for on the way to members.
+    pub(super) fn add_proxy(&mut self, policy: &str, need: &Need) {
+        let address = Address {
+            namespace: None,
+            purpose: format!("policy/{policy}"),
+            of: Of::Members,
+        };
+        self.grant_at(address, need);
     }
 
     /// Adds what a PediaCluster needs that somebody writes.
@@ -184,19 +206,24 @@ impl Grants {
         let mut address = Address {
             namespace,
             purpose: purpose.to_owned(),
-            are_credentials: true,
+            of: Of::Credentials,
         };
         if need.is_of_secrets() && !need.are_credentials && self.all.contains_key(&address) {
             return;
         }
-        address.are_credentials = need.are_credentials;
-        let grants = self.all.entry(address).or_default();
+        if !need.are_credentials {
+            address.of = Of::Named;
+        }
+        self.grant_at(address, need);
+    }
+
+    fn grant_at(&mut self, address: Address, need: &Need) {
         let grant = Grant {
             rule: rule(need),
             is_of_secrets: need.is_of_secrets(),
-            why: format!("{purpose}: {}", need.why),
+            why: format!("{}: {}", address.purpose, need.why),
         };
-        grants.push(grant);
+        self.all.entry(address).or_default().push(grant);
     }
 
     fn note(&mut self, note: String) {
@@ -211,11 +238,12 @@ fn pair(address: &Address, grants: &[Grant], grantees: &Grantees) -> [(String, V
     let Address {
         namespace,
         purpose,
-        are_credentials,
+        of,
     } = address;
-    let (tail, parts) = match are_credentials {
-        true => (":credentials", WITH_SYNCHRO),
-        false => ("", CONTROLLERS),
+    let (tail, parts) = match of {
+        Of::Named => ("", CONTROLLERS),
+        Of::Members => (":proxy", SYNCHRO),
+        Of::Credentials => (":credentials", WITH_SYNCHRO),
     };
     let name = grantees.name(&format!("{}{tail}", purpose.replace('/', ":")));
     let kind = match namespace {

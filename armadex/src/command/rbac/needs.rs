@@ -41,6 +41,9 @@ const WATCHED: &[&str] = &["list", "watch"];
 /// One that is named, in a namespace whose others are nobody's business: it is read again and again.
 const READ: &[&str] = &["get"];
 
+/// The field of a PediaCluster by which the control plane is asked for a member.
+const PROXY_FIELD: &str = "controlPlaneProxy";
+
 /// Of a policy. Fails for one of which nothing would come on any control plane: what names no kind may be every kind where it stands in a role.
 pub(super) fn of_policy(spec: &ClusterImportPolicySpec) -> Result<Vec<Need>, String> {
     let references = spec.references.iter();
@@ -63,6 +66,21 @@ pub(super) fn of_policy(spec: &ClusterImportPolicySpec) -> Result<Vec<Need>, Str
         secrets(why.to_owned(), place)
     }));
     Ok(needs)
+}
+
+/// The control plane asked for members in their place: a request for each, whatever is asked for below. Where a template has the field, it
+/// is the proxy of the source objects, and of no others.
+pub(super) fn of_proxy(spec: &ClusterImportPolicySpec) -> Option<Need> {
+    let (group, resource) = (&spec.source.group, &spec.source.resource);
+    spec.template.contains(PROXY_FIELD).then(|| Need {
+        group: group.clone(),
+        resource: format!("{resource}/proxy"),
+        verbs: READ,
+        name: None,
+        place: Place::Everywhere,
+        are_credentials: false,
+        why: "members that are asked by the control plane".to_owned(),
+    })
 }
 
 /// Secrets with credentials of members.
