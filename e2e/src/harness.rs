@@ -23,6 +23,7 @@ use crate::progress::note;
 use crate::record::Record;
 use crate::requests;
 use crate::seats::{self, Seat};
+use crate::stand_in::Aggregated;
 use crate::store::{Store, StoreKind};
 use crate::tools::Tools;
 
@@ -270,6 +271,17 @@ impl Harness {
     pub async fn install_cluster_api(&mut self) -> Result<()> {
         self.control_plane.install(&self.tools.kubectl).await?;
         self.start_controllers().await
+    }
+
+    /// The same, aggregated as Karmada's is; Karmada's own is so anyway, and there is nothing to be kept then.
+    pub async fn install_aggregated_cluster_api(&mut self) -> Result<Option<Aggregated>> {
+        if self.control_plane.kind() != ControlPlaneKind::StandIn {
+            return self.install_cluster_api().await.map(|()| None);
+        }
+        let keeper = self.start_member("keeper").await?;
+        let api = Aggregated::serve(self.control_plane.host(), &keeper).await?;
+        self.start_controllers().await?;
+        Ok(Some(api))
     }
 
     async fn start_controllers(&mut self) -> Result<()> {

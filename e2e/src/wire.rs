@@ -18,7 +18,12 @@ pub struct Wire {
 impl Wire {
     /// A wire to the server on this port of 127.0.0.1.
     pub async fn to(server: u16) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        Self::again(0, server).await
+    }
+
+    /// The same that begins where one did before.
+    pub async fn again(port: u16, server: u16) -> Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let port = listener.local_addr()?.port();
         let task = tokio::spawn(serve(listener, ([127, 0, 0, 1], server).into()));
         let _task = AbortOnDropHandle::new(task);

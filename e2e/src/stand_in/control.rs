@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cluster::Cluster;
 use super::host::ensure_namespace;
+use super::join::PULL;
 use crate::progress::note;
 
 mod probe;
@@ -88,11 +89,17 @@ async fn step(
         (true, true) => let_go(host, cluster).await,
         (true, false) => Ok(()),
         (false, false) => take_hold(host, cluster).await,
+        (false, true) if is_told_by_agent(cluster) => Ok(()),
         (false, true) => {
             probe::update_status(host, thresholds, cluster, depth).await?;
             taints::follow(host, cluster).await
         }
     }
+}
+
+/// Nobody here could ask the member.
+fn is_told_by_agent(cluster: &Cluster) -> bool {
+    cluster.spec.sync_mode == PULL && cluster.spec.secret_ref.is_none()
 }
 
 /// The namespace in which Karmada keeps what it runs on a member.

@@ -14,6 +14,9 @@ use super::host::{NAMESPACE, SYSTEM, as_manager, ensure_namespace};
 /// The ServiceAccount through which callers are impersonated.
 pub(super) const IMPERSONATOR: &str = "karmada-impersonator";
 
+/// The mode of a cluster whose agent tells how it is.
+pub(super) const PULL: &str = "Pull";
+
 /// The name of the member's ClusterRole and ClusterRoleBinding.
 pub(super) fn role_of(member_name: &str) -> String {
     format!("karmada-controller-manager:{}", account_of(member_name))
@@ -40,8 +43,42 @@ pub async fn join(host: &Client, member: &Client, name: &str, endpoint: &str) ->
         &[("token", &impersonator.token)],
     )
     .await?;
-    let cluster = create_cluster(host, name, endpoint, id).await?;
-    own_secrets(host, name, &cluster).await
+    let spec = ClusterSpec {
+        sync_mode: "Push".to_owned(),
+        secret_ref: Some(secret(name.to_owned())),
+        ..spec(name, endpoint, id)
+    };
+    let cluster = create_cluster(host, name, spec).await?;
+    own_secrets(host, &[name, &impersonator_secret(name)], &cluster).await
+}
+
+/// What the agent of a Pull cluster does that reports its impersonator's Secret alone: nobody here is given credentials of the member's own, nor its authority.
+pub async fn register(host: &Client, member: &Client, name: &str, endpoint: &str) -> Result<()> {
+    let id = identity(member).await?;
+    refuse_duplicate(host, name, &id).await?;
+    ensure_namespace(member, NAMESPACE).await?;
+    ensure_accounts(member, name).await?;
+    let impersonator = credentials::create(member, IMPERSONATOR).await?;
+    ensure_namespace(host, NAMESPACE).await?;
+    let secret = impersonator_secret(name);
+    credentials::store(host, &secret, &[("token", &impersonator.token)]).await?;
+    let spec = ClusterSpec {
+        sync_mode: PULL.to_owned(),
+        insecure_skip_tls_verification: Some(true),
+        ..spec(name, endpoint, id)
+    };
+    let cluster = create_cluster(host, name, spec).await?;
+    own_secrets(host, &[&secret], &cluster).await?;
+    let clusters: Api<Cluster> = Api::all(host.clone());
+    let ready = json!({"type": "Ready", "status": "True", "reason": "ClusterReady",
+        "message": "cluster is healthy and ready to accept workloads",
+        "lastTransitionTime": jiff::Timestamp::now()});
+    let status = json!({"status": {"conditions": [ready]}});
+    let how = PatchParams::default();
+    clusters
+        .patch_status(name, &how, &Patch::Merge(&status))
+        .await?;
+    Ok(())
 }
 
 /// The name of the control plane's Secret with the impersonator's token.
@@ -85,18 +122,19 @@ async fn ensure_accounts(member: &Client, name: &str) -> Result<()> {
             .patch(account, &as_manager(), &Patch::Apply(&wanted))
             .await?;
     }
-    let role = role_of(name);
+    grant(member, &all_rights(&role_of(name)), &account_of(name)).await?;
+    grant(member, &impersonation(), IMPERSONATOR).await
+}
+
+async fn grant(member: &Client, role: &serde_json::Value, account: &str) -> Result<()> {
+    let name = role["metadata"]["name"].as_str().unwrap_or_default();
     let roles: Api<ClusterRole> = Api::all(member.clone());
     roles
-        .patch(&role, &as_manager(), &Patch::Apply(&all_rights(&role)))
+        .patch(name, &as_manager(), &Patch::Apply(role))
         .await?;
     let bindings: Api<ClusterRoleBinding> = Api::all(member.clone());
     bindings
-        .patch(
-            &role,
-            &as_manager(),
-            &Patch::Apply(&binding(&role, &account_of(name))),
-        )
+        .patch(name, &as_manager(), &Patch::Apply(&binding(name, account)))
         .await?;
     Ok(())
 }
@@ -113,6 +151,18 @@ fn all_rights(role: &str) -> serde_json::Value {
     })
 }
 
+/// Karmada's `unifiedAuth` grants it for those alone who may use `clusters/proxy`.
+fn impersonation() -> serde_json::Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": IMPERSONATOR, "labels": {SYSTEM: "true"}},
+        "rules": [
+            {"apiGroups": [""], "resources": ["users", "groups", "serviceaccounts"], "verbs": ["impersonate"]},
+        ],
+    })
+}
+
 fn binding(role: &str, account: &str) -> serde_json::Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -123,35 +173,40 @@ fn binding(role: &str, account: &str) -> serde_json::Value {
     })
 }
 
-async fn create_cluster(host: &Client, name: &str, endpoint: &str, id: String) -> Result<Cluster> {
-    let secret = |name: String| SecretReference {
+fn secret(name: String) -> SecretReference {
+    SecretReference {
         namespace: NAMESPACE.to_owned(),
         name,
-    };
-    let spec = ClusterSpec {
+    }
+}
+
+/// What both modes say.
+fn spec(name: &str, endpoint: &str, id: String) -> ClusterSpec {
+    ClusterSpec {
         id: Some(id),
-        sync_mode: "Push".to_owned(),
         api_endpoint: Some(endpoint.to_owned()),
-        secret_ref: Some(secret(name.to_owned())),
         impersonator_secret_ref: Some(secret(impersonator_secret(name))),
         ..ClusterSpec::default()
-    };
+    }
+}
+
+async fn create_cluster(host: &Client, name: &str, spec: ClusterSpec) -> Result<Cluster> {
     let clusters: Api<Cluster> = Api::all(host.clone());
     Ok(clusters
         .create(&PostParams::default(), &Cluster::new(name, spec))
         .await?)
 }
 
-/// Lets the garbage collector take both Secrets away with the Cluster.
-async fn own_secrets(host: &Client, name: &str, cluster: &Cluster) -> Result<()> {
+/// Lets the garbage collector take the Secrets away with the Cluster.
+async fn own_secrets(host: &Client, names: &[&str], cluster: &Cluster) -> Result<()> {
     let owner = cluster
         .controller_owner_ref(&())
         .context("the Cluster was created without a uid")?;
     let patch = json!({"metadata": {"ownerReferences": [owner]}});
     let secrets: Api<Secret> = Api::namespaced(host.clone(), NAMESPACE);
-    for secret in [name.to_owned(), impersonator_secret(name)] {
+    for secret in names {
         secrets
-            .patch(&secret, &PatchParams::default(), &Patch::Merge(&patch))
+            .patch(secret, &PatchParams::default(), &Patch::Merge(&patch))
             .await?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use kube::{Api, Client};
 
 use super::cluster::Cluster;
 use super::host::NAMESPACE;
-use super::join::{impersonator_secret, role_of};
+use super::join::{IMPERSONATOR, impersonator_secret, role_of};
 use crate::wait::wait_until;
 
 /// `karmadactl`'s own limit for the Cluster to go.
@@ -48,12 +48,13 @@ pub async fn unjoin(host: &Client, member: Option<&Client>, name: &str) -> Resul
 }
 
 async fn clean_up(member: &Client, name: &str) -> Result<()> {
-    let role = role_of(name);
     let now = DeleteParams::default();
     let bindings: Api<ClusterRoleBinding> = Api::all(member.clone());
-    bindings.delete(&role, &now).await?;
     let roles: Api<ClusterRole> = Api::all(member.clone());
-    roles.delete(&role, &now).await?;
+    for role in [role_of(name), IMPERSONATOR.to_owned()] {
+        bindings.delete(&role, &now).await?;
+        roles.delete(&role, &now).await?;
+    }
     let namespaces: Api<Namespace> = Api::all(member.clone());
     namespaces.delete(NAMESPACE, &now).await?;
     wait_until_clean(member, name).await

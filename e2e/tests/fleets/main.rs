@@ -2,6 +2,7 @@
 //! at the same time as there are cores and memory for (`seats`); they begin by their names, and those that wait longest are among the first.
 
 mod answers;
+mod around;
 mod attached;
 mod audits;
 mod backups;

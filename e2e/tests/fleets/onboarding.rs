@@ -527,7 +527,7 @@ async fn a_pediacluster_by_hand_gets_no_credential(fleet: &Harness) -> Result<()
     host.run(&[&edit[..], &[&patch]].concat()).await?;
     let member = fleet.member("member1")?.url();
     wait_until("the policy puts it back", SOON, || async {
-        let path = "jsonpath={.spec.apiserver}{.spec.connection}";
+        let path = "jsonpath={.spec.apiserver}{.spec.connection.insecureSkipTLSVerification}";
         let get = ["get", "pediacluster", "member1", "--output", path];
         Ok(host.run(&get).await? == member)
     })
