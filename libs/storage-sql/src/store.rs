@@ -174,7 +174,7 @@ impl SqlStore {
         self.hasher.identity()
     }
 
-    /// How the database has been since it was opened. Where reading fails it is tried once more beside whoever asks this, now and then, so he
+    /// How the database has been since it was opened. Where reading fails, or writing and nobody writes, that is tried once more beside whoever asks this, now and then, so he
     /// asks within a runtime of tokio.
     #[must_use]
     pub fn availability(&self) -> Availability {

@@ -64,6 +64,14 @@ impl Gate {
         }
     }
 
+    /// Somebody asks who has nothing to do there: whoever does may come for a while first.
+    pub(super) fn enter_late(&mut self, now: Instant) -> Entry {
+        match &self.trouble {
+            Some(trouble) if now < trouble.next + 2 * LAST_PAUSE => Entry::Refused,
+            _ => self.enter(now),
+        }
+    }
+
     /// The database failed, as a call found out that had come in like this; `chance` is from 0 to 1. Whether that is worth a line in the log.
     pub(super) fn failed(&mut self, entry: Entry, now: Instant, chance: f64) -> bool {
         // What was under way when the trouble began says nothing new of it.

@@ -54,12 +54,12 @@ impl GuardedDatabase {
     }
 
     /// How it is. Where it is in trouble whoever asks this has it tried when it is time: of a store that nobody searches, or has anything to write to, it would be told
-    /// for ever.
+    /// for ever. Whoever does write is the better one to find out, for one number says little of a batch.
     pub(crate) fn availability(&self) -> Availability {
         if let (Entry::Try, attempt) = self.reads.enter() {
             self.try_reading(attempt);
         }
-        if let (Entry::Try, attempt) = self.writes.enter() {
+        if let (Entry::Try, attempt) = self.writes.enter_late() {
             self.try_writing(attempt);
         }
         let of_both = |number: fn(&Watch) -> &AtomicU64| {
@@ -335,6 +335,16 @@ impl Watch {
     /// What becomes of a call, and what it has to say afterwards.
     fn enter(self: &Arc<Self>) -> (Entry, Attempt) {
         let entry = self.gate().enter(Instant::now());
+        self.entered(entry)
+    }
+
+    /// The same where nobody came for a while.
+    fn enter_late(self: &Arc<Self>) -> (Entry, Attempt) {
+        let entry = self.gate().enter_late(Instant::now());
+        self.entered(entry)
+    }
+
+    fn entered(self: &Arc<Self>, entry: Entry) -> (Entry, Attempt) {
         let attempt = Attempt {
             watch: Arc::clone(self),
             is_open: entry == Entry::Try,

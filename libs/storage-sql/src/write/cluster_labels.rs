@@ -1,5 +1,5 @@
 //! What is said of the labels of clusters. All that one transaction is told is looked at together, and what is not recorded already is written together, as what
-//! is said of their health is; whoever says it is held before, for that is seldom. Other labels show, or hide, the rows of a cluster in lists that ask for them: each change takes a revision.
+//! is said of their health is. Other labels show, or hide, the rows of a cluster in lists that ask for them: each change takes a revision.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,7 @@ pub(crate) struct Labelled<'a> {
     pub(crate) labels: &'a ClusterLabels,
 }
 
-/// What was said last of each cluster, in the order of the clusters, as far as it is not recorded already. The caller holds the owners: what this process said before,
-/// and gave up, may be under way, and is looked at when it has come to its end.
+/// What was said last of each cluster, in the order of the clusters, as far as it is not recorded already. It holds nothing.
 pub(crate) async fn news(
     connection: &mut dyn Connection,
     said: &[Labelled<'_>],

@@ -22,34 +22,36 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    /// Holds whoever tells something new or closes a stream. What is said of health is known nearly always, and then nobody is held for it. But what was said of
+    /// Holds whoever tells something new or closes a stream. What is said is known nearly always, and then nobody is held for it. But what was said of
     /// these clusters before may still be under way, for its commit was not answered: it comes to its end before anything is compared.
     pub(crate) async fn of(
         connection: &mut dyn Connection,
         work: &[Work],
         unanswered: &Unanswered,
     ) -> Result<Self, StoreError> {
-        let mut said = Vec::from_iter(work.iter().filter_map(Work::said));
-        let mut labelled = Vec::from_iter(work.iter().filter_map(Work::labelled));
-        let clusters = said.iter().map(|said| said.cluster);
+        let telling = work.iter().filter_map(Work::telling);
+        let clusters = telling.clone().map(|(cluster, _)| cluster);
         let mut owners = Owners::look(connection, clusters.clone()).await?;
         let before = clusters.filter(|cluster| unanswered.may_say(cluster.0));
         owners.hold(connection, before).await?;
-        said.retain(|said| owners.refuses_telling(said.cluster, said.owner).is_none());
-        let mut health = health::news(connection, &said).await?;
-        let telling = health.iter().map(|row| ClusterId(row.cluster));
-        let telling = telling.chain(labelled.iter().map(|said| said.cluster));
+        let teller = telling.filter(|(cluster, owner)| owners.may_tell(*cluster, owner));
+        let teller = teller.map(|(cluster, owner)| (cluster.0, owner));
+        let teller: HashMap<i64, &str> = teller.collect();
+        let said = work.iter().filter_map(Work::said);
+        let said = said.filter(|said| owners.may_tell(said.cluster, said.owner));
+        let mut health = health::news(connection, &Vec::from_iter(said)).await?;
+        let labelled = work.iter().filter_map(Work::labelled);
+        let labelled = labelled.filter(|said| owners.may_tell(said.cluster, said.owner));
+        let mut labels = cluster_labels::news(connection, &Vec::from_iter(labelled)).await?;
+        let news = health.iter().map(|row| row.cluster);
+        let news = news.chain(labels.iter().map(|row| row.cluster));
         let closing = work.iter().filter_map(Work::closing);
         let closing = closing.map(|(cluster, _)| cluster);
-        owners.hold(connection, telling.chain(closing)).await?;
-        let teller = said.iter().map(|said| (said.cluster.0, said.owner));
-        let teller: HashMap<i64, &str> = teller.collect();
-        health.retain(|row| {
-            let (cluster, owner) = (ClusterId(row.cluster), teller[&row.cluster]);
-            owners.refuses_telling(cluster, owner).is_none()
-        });
-        labelled.retain(|said| owners.refuses_telling(said.cluster, said.owner).is_none());
-        let labels = cluster_labels::news(connection, &labelled).await?;
+        let held = news.map(ClusterId).chain(closing);
+        owners.hold(connection, held).await?;
+        let stays = |cluster: i64| owners.may_tell(ClusterId(cluster), teller[&cluster]);
+        health.retain(|row| stays(row.cluster));
+        labels.retain(|row| stays(row.cluster));
         Ok(Self {
             owners,
             health,
@@ -59,9 +61,7 @@ impl Heard {
 
     /// Why that is not done, if so.
     pub(crate) fn refuses(&self, work: &Work) -> Option<StoreError> {
-        let telling = work.said().map(|said| (said.cluster, said.owner));
-        let telling = telling.or_else(|| work.labelled().map(|said| (said.cluster, said.owner)));
-        match (telling, work.closing()) {
+        match (work.telling(), work.closing()) {
             (Some((cluster, owner)), _) => self.owners.refuses_telling(cluster, owner),
             (None, Some((cluster, owner))) => self.owners.refuses_closing(cluster, owner),
             (None, None) => None,

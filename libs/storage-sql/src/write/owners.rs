@@ -58,6 +58,11 @@ impl Owners {
         self.0.get(&cluster.0).is_some_and(|known| known.active)
     }
 
+    /// Whether this owner may tell of a cluster.
+    pub(crate) fn may_tell(&self, cluster: ClusterId, owner: &str) -> bool {
+        self.refuses_telling(cluster, owner).is_none()
+    }
+
     /// Why this owner may not tell of a cluster, or open a stream of it: it is not there, or another one's.
     pub(crate) fn refuses_telling(&self, cluster: ClusterId, owner: &str) -> Option<StoreError> {
         match self.is_there(cluster) {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// Clusters of which something may be under way, by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Unanswered {
-    /// Of whose health something was said.
+    /// Of whose health or labels something was said.
     said: BTreeSet<i64>,
     /// Of which streams were opened.
     opened: BTreeSet<i64>,
@@ -37,7 +37,7 @@ impl Unanswered {
         }
     }
 
-    /// Whether what was said of a cluster's health before may be under way.
+    /// Whether what was said of a cluster before may be under way.
     pub(crate) fn may_say(&self, cluster: i64) -> bool {
         self.said.contains(&cluster)
     }

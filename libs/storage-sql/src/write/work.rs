@@ -68,6 +68,16 @@ impl Work {
         }
     }
 
+    /// The cluster of which it tells something, and who does.
+    pub(crate) fn telling(&self) -> Option<(ClusterId, &str)> {
+        match self {
+            Self::Health(cluster, owner, ..) | Self::Label(cluster, owner, _) => {
+                Some((*cluster, owner))
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) fn labelled(&self) -> Option<Labelled<'_>> {
         match self {
             Self::Label(cluster, owner, labels) => Some(Labelled {

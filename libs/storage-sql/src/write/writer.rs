@@ -546,9 +546,9 @@ async fn finish<T>(
     }
 }
 
-/// The clusters of whose health something is said.
+/// The clusters of which something is said.
 fn said(work: &[Work]) -> impl Iterator<Item = i64> {
-    work.iter().filter_map(|one| Some(one.said()?.cluster.0))
+    work.iter().filter_map(|one| Some(one.telling()?.0.0))
 }
 
 /// Those of which streams are opened.
