@@ -234,7 +234,8 @@ impl Tree {
                 broke = broke(&mut branches.session) => {
                     let lived = branches.session.as_ref().map(|live| live.begun.elapsed());
                     entry = self.bury(&mut branches, broke).await;
-                    self.rest(sessions.after(lived.unwrap_or_default(), rand::random())).await;
+                    let rest = sessions.after(lived.unwrap_or_default(), rand::random());
+                    self.rest(rest, &mut branches, &mut entry).await;
                 }
                 () = until(again) => {}
             }
@@ -295,12 +296,7 @@ impl Tree {
         if self.shared.refusals.finalizers.ends(self.name.as_str()) {
             info!("finalizers are set again");
         }
-        let entrant = Entrant {
-            shared: &self.shared,
-            client: &self.client,
-            name: &self.name,
-            uid: &self.uid,
-        };
+        let entrant = self.entrant();
         let Some(cluster) = self.enter(branches, entry, &entrant).await else {
             return Turn::Retry;
         };
@@ -494,19 +490,50 @@ impl Tree {
     }
 
     /// For so long, or until there is an order that does not wait: to end, to let the cluster go, or to go on otherwise. What is written to the
-    /// status is none, which we do ourselves.
-    async fn rest(&mut self, time: Duration) {
+    /// status is none, which we do ourselves. Nor are other labels: they are told, and the next session rests on.
+    async fn rest(&mut self, time: Duration, branches: &mut Branches, entry: &mut Entry) {
         let before = Arc::clone(&self.orders.borrow().object);
         let is_urgent = |Order { object, ending, .. }: &Order| {
             let (metadata, before) = (&object.metadata, &before.metadata);
             ending.is_some()
                 || metadata.deletion_timestamp.is_some()
                 || metadata.generation != before.generation
-                || metadata.labels != before.labels
         };
-        tokio::select! {
-            _ = self.orders.wait_for(is_urgent) => {}
-            () = tokio::time::sleep(time) => {}
+        let mut known = Arc::clone(&before);
+        let mut rested = std::pin::pin!(tokio::time::sleep(time));
+        loop {
+            let is_heard = |order: &Order| {
+                is_urgent(order) || order.object.metadata.labels != known.metadata.labels
+            };
+            known = tokio::select! {
+                heard = self.orders.wait_for(is_heard) => match heard {
+                    Ok(order) if !is_urgent(&order) => Arc::clone(&order.object),
+                    _ => return,
+                },
+                () = &mut rested => return,
+            };
+            self.relabel(&known, branches, entry).await;
+        }
+    }
+
+    /// Tells the store of the labels of a cluster that has no session. What it does not take is told again when that rest is over.
+    async fn relabel(&self, object: &PediaCluster, branches: &mut Branches, entry: &mut Entry) {
+        let entrant = self.entrant();
+        let told = async {
+            match self.enter(branches, entry, &entrant).await {
+                Some(cluster) => branches.label(entry, &entrant, (cluster, object)).await,
+                None => false,
+            }
+        };
+        labels::in_time(told).await;
+    }
+
+    fn entrant(&self) -> Entrant<'_> {
+        Entrant {
+            shared: &self.shared,
+            client: &self.client,
+            name: &self.name,
+            uid: &self.uid,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use armadex_backoff::jittered;
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterLabels;
 use armadex_model::cluster_labels::MOST_LABELS;
@@ -13,19 +14,19 @@ use tracing::warn;
 use crate::tree::entry::{Entrant, Entry, Unentered};
 
 /// Before the store is told again what it was told: of two processes that look after the cluster for a while, the one that was replaced may say the last word, when
-/// it goes on. What the store knows already it looks at and writes nothing.
+/// it goes on. What the store knows already it looks at, holds nothing for and does not write.
 const RETOLD: Duration = Duration::from_secs(180);
 /// For its answer where a session runs, which the tree does not look after meanwhile. A fleet whose labels all change at once takes a few seconds.
 const ANSWERED: Duration = Duration::from_secs(10);
 
-/// What the store was told last, of which entry, and when.
+/// What the store was told last, of which entry, and until when that has to do.
 #[derive(Debug, Default)]
 pub(super) struct Labels(Option<(ClusterId, ClusterLabels, Instant)>);
 
 impl Labels {
     /// When the store is to be told again, if it knows.
     pub(super) fn again(&self) -> Option<Instant> {
-        self.0.as_ref().map(|(_, _, told)| *told + RETOLD)
+        self.0.as_ref().map(|(_, _, until)| *until)
     }
 
     /// Tells the store, unless it knows; whether it does by now.
@@ -36,8 +37,8 @@ impl Labels {
         object: &PediaCluster,
     ) -> bool {
         let now = of(object).0;
-        let stands = |(of, known, told): &(_, _, Instant)| {
-            *of == cluster && *known == now && told.elapsed() < RETOLD
+        let stands = |(of, known, until): &(_, _, Instant)| {
+            *of == cluster && *known == now && Instant::now() < *until
         };
         if self.0.as_ref().is_some_and(stands) {
             return true;
@@ -47,7 +48,8 @@ impl Labels {
         let owner = entrant.shared.owner.text();
         let told = entrant.shared.sink.set_labels(cluster, &owner, &now);
         let Err(error) = told.await else {
-            self.0 = Some((cluster, now, Instant::now()));
+            let until = Instant::now() + jittered(RETOLD, rand::random());
+            self.0 = Some((cluster, now, until));
             return true;
         };
         if let StoreError::Left { .. } | StoreError::TakenOver { .. } = error {
