@@ -67,9 +67,9 @@ struct Successor {
     moved: BTreeSet<i32>,
     /// Lists of types that some cluster has no more.
     released: Vec<List>,
-    /// Whether the types that are shown, or what they are, may differ.
     /// Whether a cluster has other labels than before.
     relabelled: bool,
+    /// Whether the types that are shown, or what they are, may differ.
     shown_differs: bool,
 }
 
