@@ -21,7 +21,7 @@ use crate::api_group::ApiGroupFlag;
 use crate::control_plane::ControlPlaneFlags;
 use crate::credentials::{NamespaceFlag, expect_no_others, namespace};
 use applying::{Applier, Edited};
-pub(super) use decision::{is_ours, owner};
+pub(super) use decision::{LABELLED_OURS, is_ours, owner};
 pub(super) use granted::{Grantees, holders_of};
 use holders::{Holders, Subject};
 pub(super) use homes::other_home;

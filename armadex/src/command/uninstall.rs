@@ -12,8 +12,8 @@ use kube::{Client, ResourceExt as _};
 use tracing::{error, info, warn};
 
 use super::install::{
-    Manifest, Patience, PlaceFlags, is_ours, is_the_end, leads_to, other_home, owner, policy,
-    policy_names, registrations, seconds, standing, to_remove,
+    LABELLED_OURS, Manifest, Patience, PlaceFlags, is_ours, is_the_end, leads_to, other_home,
+    owner, policy, policy_names, registrations, seconds, standing, to_remove,
 };
 use crate::api_group::ApiGroupFlag;
 use crate::control_plane::ControlPlaneFlags;
@@ -101,12 +101,15 @@ impl Remover {
     ) -> anyhow::Result<()> {
         let (client, home) = (&self.client, &self.home);
         let mut unseen = Vec::new();
-        let ways = async || registrations(client, home).await;
-        let ways = self.see("registrations in further API groups", &mut unseen, ways);
-        let ways = ways.await?;
+        let ways = self.registered(&mut unseen).await?;
         let rights = async || standing(client, home).await;
-        let rights = self.see("rights in further namespaces", &mut unseen, rights);
-        let rights = rights.await?;
+        let rights = match self.see(rights).await? {
+            Ok(found) => found,
+            Err(trouble) => {
+                unseen.push(not_looked_for("rights in further namespaces", &trouble));
+                Vec::new()
+            }
+        };
         let mut manifests = to_remove(home, &self.api_group, credential_namespaces, ways);
         let known: BTreeSet<_> = manifests.iter().map(Manifest::address).collect();
         let rights = rights.into_iter().map(|right| right.manifest);
@@ -117,23 +120,38 @@ impl Remover {
         Ok(())
     }
 
-    /// What is there beside what is known by its name. Where that cannot be seen the rest goes all the same, and it is told at the end.
+    /// The registrations that are seen. A control plane that does not serve APIServices has none. Whoever may not list them deletes by its name the one that an Armadex
+    /// has, or fails at that: of further ones, as of a trial, there is a warning and no failure.
+    async fn registered(&self, unseen: &mut Vec<String>) -> anyhow::Result<Vec<Manifest>> {
+        let (client, home) = (&self.client, &self.home);
+        let ways = async || registrations(client, home).await;
+        let trouble = match self.see(ways).await? {
+            Ok(found) => return Ok(found),
+            Err(trouble) => trouble,
+        };
+        let words = not_looked_for("registrations in further API groups", &trouble);
+        match trouble.kind {
+            TroubleKind::Missing => {}
+            TroubleKind::Forbidden => warn!(
+                "{}; `kubectl get apiservices --selector {LABELLED_OURS}` shows whether there are any",
+                visible(&words)
+            ),
+            _ => unseen.push(words),
+        }
+        Ok(Vec::new())
+    }
+
+    /// What is there beside what is known by its name. Where that cannot be seen the rest goes all the same.
     async fn see<T>(
         &self,
-        what: &str,
-        unseen: &mut Vec<String>,
         look: impl AsyncFn() -> Result<Vec<T>, Trouble>,
-    ) -> anyhow::Result<Vec<T>> {
+    ) -> anyhow::Result<Result<Vec<T>, Trouble>> {
         match self.patience.ask(TroubleKind::is_outage, look).await {
-            Ok(found) => Ok(found),
             Err(trouble) if is_the_end(&trouble) => {
                 let server = &self.server;
                 bail!("{server}: cannot see what is there, and nothing was tried: {trouble}")
             }
-            Err(trouble) => {
-                unseen.push(format!("{what} were not looked for: {trouble}"));
-                Ok(Vec::new())
-            }
+            seen => Ok(seen),
         }
     }
 
@@ -247,6 +265,10 @@ impl Remover {
         );
         Ok(false)
     }
+}
+
+fn not_looked_for(what: &str, trouble: &Trouble) -> String {
+    format!("{what} were not looked for: {trouble}")
 }
 
 /// Why an object is left alone.
@@ -391,14 +413,42 @@ mod tests {
     async fn what_cannot_be_looked_for_is_told_and_keeps_nothing_else_there() {
         let host = host();
         registered(&host, "fleet");
-        host.forbid("list", "apiservices");
+        host.forbid("list", "rolebindings");
         let (done, told) = remove_all(&host).await;
         let words = done.expect_err("it is forbidden").to_string();
         assert!(
-            words.starts_with("registrations in further API groups were not looked for: "),
+            words.starts_with("rights in further namespaces were not looked for: "),
             "{words}"
         );
         assert_eq!(told.lines().count(), 1, "{told}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_may_not_list_registrations_fails_only_if_the_own_one_is_not_gone() {
+        let host = host();
+        registered(&host, "fleet");
+        host.forbid("list", "apiservices");
+        let (done, told) = remove_all(&host).await;
+        done.expect("it is gone");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        assert_eq!(host.get(APISERVICE), None);
+        let (done, _) = remove_all(&host).await;
+        done.expect("it was seen that it is not there");
+
+        registered(&host, "fleet");
+        host.forbid("get", "apiservices");
+        let (done, _) = remove_all(&host).await;
+        done.expect_err("nobody saw whether it is there");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_control_plane_that_serves_no_registrations_has_none() {
+        let host = host();
+        host.withdraw("apiregistration.k8s.io", "v1", "apiservices");
+        put(&host, ACCOUNT, "armadex-install", &json!({}));
+        let (done, told) = remove_all(&host).await;
+        done.expect("no trouble");
+        assert_eq!(told, "serviceaccount/armadex deleted in fleet\n");
     }
 
     #[tokio::test(start_paused = true)]

@@ -13,7 +13,7 @@ use super::manifests::{Manifest, Sort};
 pub(crate) const MANAGER: &str = "armadex-install";
 
 /// Selects what was installed.
-pub(super) const LABELLED_OURS: &str = "app.kubernetes.io/managed-by=armadex";
+pub(crate) const LABELLED_OURS: &str = "app.kubernetes.io/managed-by=armadex";
 /// The spec of a policy as it was installed: what differs from it was changed by somebody. Who takes a field away leaves no trace of it elsewhere.
 const INSTALLED: &str = "armadex.dev/installed-spec";
 
