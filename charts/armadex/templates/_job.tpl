@@ -72,6 +72,10 @@ spec:
 {{/* Annotations of a Job of helm, and of what is there for it: (dict "events" EVENTS "weight" NUMBER "isJob" BOOL). Of one that failed the Job stays, with its log, and no rights. */}}
 {{- define "armadex.hook" -}}
 helm.sh/hook: {{ .events }}
+{{- if eq .events "pre-install" }}
+# Argo CD takes what is of an installation alone for a part of each sync: it goes by what is of an upgrade.
+argocd.argoproj.io/hook: Skip
+{{- end }}
 helm.sh/hook-weight: {{ .weight | quote }}
 {{- if .isJob }}
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded

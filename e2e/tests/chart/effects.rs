@@ -151,6 +151,22 @@ fn definitions_always_stay() -> Result<()> {
     Ok(())
 }
 
+/// Argo CD tells no installation from an upgrade, and whoever is replaced by a sync may not know the policies that come with it.
+#[test]
+fn argo_cd_applies_policies_after_the_pods_alone() -> Result<()> {
+    for object in of_kind(&made("karmada")?, "Job") {
+        let annotations = &object["metadata"]["annotations"];
+        let events = annotations["helm.sh/hook"].as_str().context("events")?;
+        if !events.starts_with("pre-") || annotations["argocd.argoproj.io/hook"] == "Skip" {
+            continue;
+        }
+        assert_eq!(events, "pre-upgrade");
+        let told = crate::parts::arguments(&object["spec"]["template"]);
+        assert!(told.contains(&"--only=crds,rights"), "{told:?}");
+    }
+    Ok(())
+}
+
 /// The program has to be done before the Job is, or nobody reads why it is not; and what a Job leaves behind is its log alone.
 #[test]
 fn a_job_that_fails_leaves_its_log_and_no_rights() -> Result<()> {
