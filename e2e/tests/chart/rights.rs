@@ -134,7 +134,8 @@ fn the_jobs_may_apply_or_delete_the_enabled_policies_and_do_nothing_else() -> Re
 fn other_platforms_have_their_rights_and_namespaces_that_are_named_those_of_credentials()
 -> Result<()> {
     let karmada = ["armadex-karmada", "karmada-cluster"];
-    let is_karmadas = |right: &Right| right.role == karmada[0] || right.namespace == karmada[1];
+    let is_karmadas =
+        |right: &Right| right.role.starts_with(karmada[0]) || right.namespace == karmada[1];
     let is_helms = |right: &Right| {
         [&HELMS[..], &HOME]
             .concat()
