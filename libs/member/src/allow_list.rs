@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::error::ConfigError;
+use crate::error::{Barred, ConfigError};
 
 /// The longest name that DNS has.
 const NAME: usize = 253;
@@ -182,7 +182,7 @@ impl AllowList {
         match admitted.is_empty() {
             true => Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
-                format!("{name} {NOT_LISTED}"),
+                Barred(format!("{name} {NOT_LISTED}")),
             )),
             false => Ok(admitted),
         }

@@ -130,6 +130,12 @@ pub enum MemberError {
         /// The chain of causes, as one text.
         reason: Words,
     },
+    /// Nobody was asked: it may not be connected to.
+    #[error("{reason}")]
+    Barred {
+        /// The chain of causes, as one text.
+        reason: Words,
+    },
     /// A phase of the request took too long.
     #[error("no {phase} within {} s", after.as_secs())]
     TimedOut {
@@ -242,9 +248,12 @@ impl MemberError {
 
     pub(crate) fn unreachable(error: &(dyn std::error::Error + 'static)) -> Self {
         let reason = chain(error).into();
-        match is_of_tls(error) {
-            true => Self::Untrusted { reason },
-            false => Self::Unreachable { reason },
+        if is_of::<rustls::Error>(error) {
+            Self::Untrusted { reason }
+        } else if is_of::<Barred>(error) {
+            Self::Barred { reason }
+        } else {
+            Self::Unreachable { reason }
         }
     }
 
@@ -268,11 +277,16 @@ impl MemberError {
     }
 }
 
-/// Whether it is TLS that was not agreed on. What an error of IO was made of is none of its causes.
-fn is_of_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+/// None of the addresses of a name may be connected to, in words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Barred(pub(crate) String);
+
+/// Whether an error came of one of this type. What an error of IO was made of is none of its causes.
+fn is_of<E: std::error::Error + 'static>(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
-        if error.is::<rustls::Error>() {
+        if error.is::<E>() {
             return true;
         }
         let io = error.downcast_ref::<std::io::Error>();

@@ -299,6 +299,20 @@ mod tests {
         assert!(told.is_silence());
     }
 
+    #[tokio::test]
+    async fn a_name_that_leads_where_no_member_may_be_is_no_silence() {
+        let mut connection = Connection::plain("https://localhost:1");
+        connection.allowed = ["10.0.0.0/8".parse().expect("a network")]
+            .into_iter()
+            .collect();
+        let member = Member::new(&connection).expect("a member");
+        let told = member.probe().await.expect_err("nobody is asked");
+        assert!(matches!(told, MemberError::Barred { .. }), "{told:?}");
+        assert!(!told.is_silence());
+        let words = "localhost leads to no address that members may have (--member-addresses)";
+        assert!(told.to_string().contains(words), "{told}");
+    }
+
     /// Answers one health check, and says when the other side has ended the connection.
     async fn answer_once(socket: DuplexStream, closed: mpsc::Sender<Instant>) {
         let mut socket = BufReader::new(socket);
