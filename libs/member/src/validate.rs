@@ -130,15 +130,19 @@ fn check_plain(server: &Endpoint, skip: bool) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Meant as it may be, nobody should have to read the spec to see it.
+/// Meant as it may be, nobody should have to read the spec to see it. The control plane skips what the object that stands for the member skips.
 fn unverified(connection: &Connection) -> Option<String> {
     let server = &connection.server;
-    let is_asked = connection.leads_straight();
-    (is_asked && (connection.trust == Trust::Anyone || server.is_plain())).then(|| {
-        format!(
-            "nobody is verified at {server}: whoever is on the way there can take the credentials and change what is synced"
-        )
-    })
+    if connection.trust != Trust::Anyone && !server.is_plain() {
+        return None;
+    }
+    let who = match connection.leads_straight() {
+        true => "nobody is verified",
+        false => "the control plane verifies nobody",
+    };
+    Some(format!(
+        "{who} at {server}: whoever is on the way there can take the credentials and change what is synced"
+    ))
 }
 
 /// Where the credentials come from.

@@ -96,6 +96,16 @@ fn the_control_plane_is_asked_for_a_member_only_where_a_policy_rendered_it() {
     };
     let connection = made(&without_credential, &none).unwrap();
     assert!(connection.control_plane_proxy.is_some() && !connection.leads_straight());
+    let mut skips = without_credential.clone();
+    let way = skips.connection.as_mut().expect("a way");
+    way.insecure_skip_tls_verification = true;
+    let policy = Policy::Rendered(RenderedConnection::of(&skips));
+    let validated = validate(&skips, &scope(), &none, &policy, &AllowList::default());
+    let [warning] = &validated.unwrap().warnings[..] else {
+        panic!("one warning");
+    };
+    let words = "the control plane verifies nobody at https://member:6443: ";
+    assert!(warning.starts_with(words), "{warning}");
 
     let rendered = Policy::Rendered(RenderedConnection::of(&with_token()));
     let others = [
