@@ -86,8 +86,13 @@ impl Session {
         let mut backoff = Backoff::new(PROBE_PERIOD, LAST_RETRY);
         let mut strangers = Strangers::default();
         let (mut away, mut ways) = (Away::default(), Ways::default());
+        let mut wanted = self.wanted.borrow_and_update().clone();
         while !self.cancel.is_cancelled() && !self.left.is_cancelled() {
-            let wanted = self.wanted.borrow_and_update().clone();
+            let now = self.wanted.borrow_and_update().clone();
+            if now.connection != wanted.connection {
+                ways = Ways::default();
+            }
+            wanted = now;
             let states = (&mut ways, &mut away);
             let reached = self.reach(&wanted, &mut health, &mut streams, states);
             let Some((reached, way)) = Box::pin(reached).await else {
@@ -213,6 +218,7 @@ impl Session {
         let server = wanted.member.server().to_string();
         self.board.update(|facts| {
             facts.apiserver = server;
+            facts.around = None;
             let stands = matches!(facts.running, Running::Failed(_)) && !is_news;
             if facts.running != Running::Yes && !stands {
                 facts.running = Running::Failed(words);
@@ -239,9 +245,9 @@ impl Session {
         self.say_connected(way, &version);
         health.concerns(cluster);
         Box::pin(health.reached(version)).await;
-        let again = ways.straight_again(wanted, way, &identity);
+        let again = ways.straight_again(wanted, way);
         let mut again = std::pin::pin!(again);
-        let connected = streams.connect(cluster, Arc::clone(&way.member), identity.clone());
+        let connected = streams.connect(cluster, Arc::clone(&way.member), identity);
         let mut resources = wanted.resources.clone();
         let found = Box::pin(self.apply(&resources, &discovery, streams)).await;
         // It is needed no more, and may have thousands of types.

@@ -65,9 +65,14 @@ impl Unreached {
         !matches!(self, Self::Store(_))
     }
 
-    /// Nothing came back from where the member is said to be.
+    /// Nothing came back from where the member is said to be, whatever was asked: a network may let through what is small, and nothing else.
     pub(super) fn is_out_of_reach(&self) -> bool {
-        matches!(self, Self::Member { what, source } if *what == HEALTH_CHECK && source.is_silence())
+        matches!(self, Self::Member { source, .. } if source.is_silence())
+    }
+
+    /// Who asks may not.
+    pub(super) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Member { source, .. } if source.code() == Some(403))
     }
 
     /// The member is not there, or was waited for in vain, here or by a gateway before it.

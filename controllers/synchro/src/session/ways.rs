@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::{Backoff, LIVED};
-use armadex_member::Member;
+use armadex_member::{Connection, Member};
 use armadex_model::ClusterName;
 use armadex_storage::Sink;
 use tokio::time::Instant;
@@ -22,6 +22,10 @@ const FIRST_LOOK: Duration = Duration::from_secs(10);
 const LAST_LOOK: Duration = Duration::from_secs(300);
 /// The control plane is asked again for a member that it did not reach either: a fleet may have a thousand that are down, and all of them ask one.
 const LAST_TRY: Duration = Duration::from_secs(60);
+/// A right that somebody may grant by hand is waited for longer: mostly it is not meant to be granted, and each member of a fleet asks for it.
+const LAST_REFUSED: Duration = Duration::from_secs(300);
+/// What is said where a request on the way is forbidden, be it by the control plane or by the member.
+const WHAT_IT_TAKES: &str = "the rights that this way takes are granted by hand, see docs/permissions.md#by-the-control-plane";
 
 /// The way that was found.
 #[derive(Clone)]
@@ -37,6 +41,8 @@ pub(super) struct Ways {
     looks: Backoff,
     /// For the other one, while neither leads there.
     tries: Backoff,
+    /// For the other one, while the control plane does not let the synchro ask.
+    refusals: Backoff,
     /// What came of the last try, and until when that has to do.
     tried: Option<(String, Instant)>,
 }
@@ -46,6 +52,7 @@ impl Default for Ways {
         Self {
             looks: Backoff::new(FIRST_LOOK, LAST_LOOK),
             tries: Backoff::new(PROBE_PERIOD, LAST_TRY),
+            refusals: Backoff::new(PROBE_PERIOD, LAST_REFUSED),
             tried: None,
         }
     }
@@ -98,6 +105,7 @@ impl Ways {
         match tried {
             Ok(reached) => {
                 self.tries.reset();
+                self.refusals.reset();
                 self.tried = None;
                 let way = Way {
                     member: Arc::clone(by_control_plane),
@@ -108,8 +116,12 @@ impl Ways {
             Err(Unreached::Store(error)) => Err(Unreached::Store(error)),
             Err(around) => {
                 by_control_plane.leave_connections();
-                let around = around.to_string();
-                let until = Instant::now() + self.tries.next(rand::random());
+                let retry = match refuses(&wanted.connection, &around) {
+                    true => &mut self.refusals,
+                    false => &mut self.tries,
+                };
+                let until = Instant::now() + retry.next(rand::random());
+                let around = told(&around);
                 self.tried = Some((around.clone(), until));
                 Err(Unreached::Neither { why, around })
             }
@@ -123,8 +135,9 @@ impl Ways {
         }
     }
 
-    /// Until the API server answers straight, as the cluster that is connected by the control plane. For ever on the straight way.
-    pub(super) async fn straight_again(&mut self, wanted: &Wanted, way: &Way, identity: &str) {
+    /// Until the API server answers straight, whatever it says: what is wrong with it is told where it is asked anew, as it would be after a restart. For ever
+    /// on the straight way.
+    pub(super) async fn straight_again(&mut self, wanted: &Wanted, way: &Way) {
         if way.around.is_none() || !wanted.connection.leads_straight() {
             std::future::pending::<()>().await;
         }
@@ -132,12 +145,75 @@ impl Ways {
             tokio::time::sleep(self.looks.next(rand::random())).await;
             let answer = async {
                 wanted.member.probe().await?;
+                wanted.member.version().await?;
                 wanted.member.identity().await
             };
-            if answer.await.is_ok_and(|found| found == identity) {
-                return;
+            match answer.await {
+                Err(error) if error.is_silence() => wanted.member.leave_connections(),
+                _ => return,
             }
-            wanted.member.leave_connections();
         }
+    }
+}
+
+/// Whether it is the control plane that refuses: what a member forbids is told of something else.
+fn refuses(connection: &Connection, error: &Unreached) -> bool {
+    let proxy = connection.control_plane_proxy.as_ref();
+    let resource = proxy.map(|proxy| format!("\"{}/proxy\"", proxy.resource));
+    error.is_forbidden() && resource.is_some_and(|resource| error.to_string().contains(&resource))
+}
+
+/// In words, with what would help.
+fn told(error: &Unreached) -> String {
+    match error.is_forbidden() {
+        true => format!("{error}; {WHAT_IT_TAKES}"),
+        false => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use armadex_crds::ControlPlaneProxy;
+    use armadex_member::MemberError;
+
+    use super::*;
+
+    fn status(code: u16, message: &str) -> Unreached {
+        let source = MemberError::Status {
+            code,
+            message: message.to_owned().into(),
+            retry_after: None,
+            fresh_token: None,
+        };
+        let what = "health check";
+        Unreached::Member { what, source }
+    }
+
+    #[test]
+    fn the_control_plane_that_refuses_is_told_from_a_member_that_does() {
+        let mut connection = Connection::plain("http://east");
+        let by_control_plane = status(
+            403,
+            "clusters.cluster.karmada.io \"east\" is forbidden: User \"a\" cannot get resource \"clusters/proxy\" in API group \"cluster.karmada.io\"",
+        );
+        assert!(!refuses(&connection, &by_control_plane));
+        connection.control_plane_proxy = Some(ControlPlaneProxy {
+            group: "cluster.karmada.io".into(),
+            version: "v1alpha1".into(),
+            resource: "clusters".into(),
+            name: "east".into(),
+        });
+        assert!(refuses(&connection, &by_control_plane));
+        let by_member = status(
+            403,
+            "groups \"system:serviceaccounts\" is forbidden: User \"b\" cannot impersonate resource \"groups\" in API group \"\"",
+        );
+        assert!(!refuses(&connection, &by_member));
+        for forbidden in [by_control_plane, by_member] {
+            assert!(told(&forbidden).ends_with(WHAT_IT_TAKES));
+        }
+        let other = status(500, "\"clusters/proxy\" broke");
+        assert!(!refuses(&connection, &other));
+        assert_eq!(told(&other), "health check: \"clusters/proxy\" broke");
     }
 }

@@ -44,6 +44,8 @@ struct Script {
     tokens: Mutex<BTreeSet<String>>,
 }
 
+/// The code of an answer that begins and never ends.
+const NEVER: u16 = 0;
 /// No test adds so many pods before they are told.
 const MOST_EVENTS: usize = 16;
 /// The version of every list.
@@ -161,6 +163,11 @@ impl ScriptedMember {
     pub(crate) fn answers(&self, path: &str, code: u16) {
         let mut codes = self.script.codes.lock().expect("no panic");
         codes.insert(path.to_owned(), code);
+    }
+
+    /// Answers to this begin and never end.
+    pub(crate) fn hangs(&self, path: &str) {
+        self.answers(path, NEVER);
     }
 
     /// Waits until so many requests were answered with another code than 200.
@@ -381,6 +388,9 @@ impl Script {
         if let Some(code) = self.codes.lock().expect("no panic").get(path)
             && *code != 200
         {
+            if *code == NEVER {
+                return None;
+            }
             self.refusals.fetch_add(1, Ordering::AcqRel);
             let words = "as a test says";
             let status = format!(r#"{{"kind":"Status","code":{code},"message":"{words}"}}"#);

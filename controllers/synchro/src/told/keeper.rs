@@ -416,7 +416,8 @@ fn event_of(
             (true, "ClusterUnreachable")
         }
         ClusterCondition::SynchroRunning if goes_around(status) => (true, "ClusterByControlPlane"),
-        ClusterCondition::SynchroRunning if holds && goes_around(before) => {
+        // One that was lost on that way is told of as such.
+        ClusterCondition::SynchroRunning if holds && goes_around(before) && is_healthy(status) => {
             (false, "ClusterNotByControlPlane")
         }
         _ => return None,
@@ -436,6 +437,12 @@ fn goes_around(status: &PediaClusterStatus) -> bool {
     let running = conditions::find(&status.conditions, running);
     let by_control_plane = SynchroRunningReason::RunningByControlPlane.as_str();
     running.is_some_and(|running| running.reason == by_control_plane)
+}
+
+fn is_healthy(status: &PediaClusterStatus) -> bool {
+    let healthy = ClusterCondition::ClusterHealthy.as_str();
+    let healthy = conditions::find(&status.conditions, healthy);
+    healthy.is_some_and(|healthy| healthy.status == ConditionStatus::True.as_str())
 }
 
 /// The Event that tells of an audit which found differences.

@@ -116,6 +116,49 @@ async fn an_api_server_that_refuses_is_not_gone_around() {
 }
 
 #[tokio::test]
+async fn an_api_server_that_answers_again_is_asked_straight_and_what_it_says_is_told() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let refuses = ScriptedMember::start("member", &["a"]).await;
+    refuses.answers("/readyz", 401);
+    let mut gate = Gate::before(refuses.address()).await;
+    gate.shuts().await;
+    let spec = spec_at(&gate.url(), &member);
+    record(&host, &spec);
+    let mut fleet = synchro_by(&stage, &host, &member);
+    stage.relist(&mut fleet, [write(&host, "east", &spec)]);
+    comes_to_run(&host, "RunningByControlPlane: ").await;
+
+    gate.opens().await;
+    // It was synced, and is no more by the other way.
+    comes_to_run(&host, "Running: ").await;
+    let words = "NotReachable: health check: as a test says";
+    comes_to_say(&host, "east", "ClusterHealthy", words).await;
+    let status = host.get(&format!("{CLUSTERS}/east")).expect("it is there");
+    assert_eq!(status["status"]["apiserver"], gate.url());
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_api_server_that_answers_small_questions_alone_is_gone_around() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let mute = ScriptedMember::start("member", &["a"]).await;
+    mute.hangs("/apis");
+    let spec = spec_at(mute.address(), &member);
+    record(&host, &spec);
+    let mut fleet = synchro_by(&stage, &host, &member);
+    stage.relist(&mut fleet, [write(&host, "east", &spec)]);
+    let words = format!(
+        "RunningByControlPlane: by the proxy of the control plane, as the API server is not reached from here: {}: discovery: ",
+        mute.address()
+    );
+    comes_to_run(&host, &words).await;
+    stage.shows(&[POD]).await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_member_that_neither_way_leads_to_is_told_of_with_both() {
     let (stage, host) = (Stage::new().await, host());
     let member = ScriptedMember::start("member", &["a"]).await;
@@ -127,7 +170,7 @@ async fn a_member_that_neither_way_leads_to_is_told_of_with_both() {
     let mut fleet = synchro_by(&stage, &host, &member);
     stage.relist(&mut fleet, [write(&host, "east", &spec)]);
     let says = || host.condition(&format!("{CLUSTERS}/east"), "SynchroRunning");
-    let words = "; by the control plane: health check: as a test says";
+    let words = "; by the control plane: health check: as a test says; the rights that this way takes are granted by hand, see docs/permissions.md#by-the-control-plane";
     until(words, || async {
         let said = says().unwrap_or_default();
         said.starts_with("InitialFailed: health check: ") && said.ends_with(words)
