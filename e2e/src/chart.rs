@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::deploy;
+
 /// Between these the README has the tables.
 const TABLES: [&str; 2] = ["<!-- values -->\n", "<!-- /values -->\n"];
 const HEAD: &str = "| value | default | what it is |\n| --- | --- | --- |\n";
@@ -30,6 +32,9 @@ pub fn generated() -> Result<Vec<(PathBuf, String)>> {
     for (source, place) in COPIED {
         for path in yaml_of(&root().join(source))? {
             let name = path.file_name().context("a file has a name")?;
+            if name == deploy::BY_HAND {
+                continue;
+            }
             files.push((folder().join(place).join(name), read(&path)?));
         }
     }

@@ -17,6 +17,17 @@ pub fn policy() -> Result<String> {
 /// The manifests of what Armadex may do with Karmada.
 const OURS: [&str; 3] = ["armadex.yaml", "registration.yaml", "karmada.yaml"];
 
+/// What lets Karmada be asked for members, which nothing installs.
+pub const BY_HAND: &str = "karmada-proxy.yaml";
+
+/// That, for the synchro of parts that run apart.
+pub fn rights_to_the_proxy() -> Result<String> {
+    let ours = shipped(&format!("rbac/{BY_HAND}"))?;
+    let (account, apart) = ("    name: armadex\n", "    name: armadex-synchro\n");
+    ensure!(ours.contains(account), "the manifest names no account");
+    Ok(ours.replace(account, apart))
+}
+
 /// What Armadex may do, and what the policy for Karmada needs besides.
 pub fn rights() -> Result<String> {
     let parts = OURS.map(|name| shipped(&format!("rbac/{name}")));
@@ -29,7 +40,7 @@ pub fn rights_of_others() -> Result<String> {
     let entries = std::fs::read_dir(folder().join("rbac"))?;
     let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
     let mut names = names.collect::<Result<Vec<_>>>()?;
-    names.retain(|name| !OURS.contains(&name.as_str()));
+    names.retain(|name| !OURS.contains(&name.as_str()) && name != BY_HAND);
     names.sort();
     let parts = names.iter().map(|name| shipped(&format!("rbac/{name}")));
     Ok(parts.collect::<Result<Vec<_>>>()?.join("\n---\n"))

@@ -43,6 +43,10 @@ pub(crate) struct Flags {
     /// of the policies name without a tag, each of which is told.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = namespace)]
     credential_namespaces: Vec<String>,
+    /// Let the synchro ask the control plane for members in their place, where a template names controlPlaneProxy: read what that opens in docs/permissions.md, "By the control
+    /// plane", before.
+    #[arg(long, requires = "for_policy")]
+    control_plane_proxy: bool,
     #[command(flatten)]
     holders: HolderFlags,
 }
@@ -102,7 +106,7 @@ fn printed(flags: &Flags) -> anyhow::Result<Printed> {
             Ok(needs) => {
                 grants.add_policy(name, &needs, &namespaces);
                 if let Some(need) = needs::of_proxy(spec) {
-                    grants.add_proxy(name, &need);
+                    grants.add_proxy(name, &need, flags.control_plane_proxy);
                 }
             }
             Err(refusal) => found.refused.push(format!("{name}: {refusal}")),
@@ -122,6 +126,9 @@ fn printed(flags: &Flags) -> anyhow::Result<Printed> {
         text.push_str(&document(words, object)?);
     }
     grants.notes.extend(who_has(&objects));
+    if flags.control_plane_proxy {
+        grants.notes.extend(unknown_groups(&objects));
+    }
     Ok(Printed {
         text,
         notes: grants.notes,
@@ -129,11 +136,26 @@ fn printed(flags: &Flags) -> anyhow::Result<Printed> {
     })
 }
 
+fn holders(objects: &[(String, Value)]) -> BTreeSet<String> {
+    let holders = objects.iter().flat_map(|(_, object)| holders_of(object));
+    holders.collect()
+}
+
+/// Whose groups are in no binding here, and are told to members by Karmada all the same.
+fn unknown_groups(objects: &[(String, Value)]) -> Option<String> {
+    let mut users = Vec::from_iter(holders(objects));
+    users.retain(|holder| holder.starts_with("user:"));
+    let users = users.join(", ");
+    (!users.is_empty()).then(|| {
+        format!(
+            "Karmada asks members as the groups of {users} too, which are not known here: bind them to the ClusterRole of that policy whose name ends with :impersonated"
+        )
+    })
+}
+
 /// Who has the rights, if any are printed. Rights of others are of no use.
 fn who_has(objects: &[(String, Value)]) -> Option<String> {
-    let holders = objects.iter().flat_map(|(_, object)| holders_of(object));
-    let holders: BTreeSet<String> = holders.collect();
-    let holders = Vec::from_iter(holders).join(", ");
+    let holders = Vec::from_iter(holders(objects)).join(", ");
     (!holders.is_empty()).then(|| {
         format!(
             "what is printed is granted to {holders}: if Armadex runs as somebody else, say --namespace, --apart or --subject"

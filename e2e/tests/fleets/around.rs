@@ -106,6 +106,7 @@ async fn a_member_that_is_cut_off_is_gone_around(
 ) -> Result<()> {
     let (lists, port) = (synchro.counter(LISTS).await?, wire.port());
     drop(wire);
+    the_way_is_opened_by_hand(fleet).await?;
     let words = format!(
         "by the proxy of the control plane, as the API server is not reached from here: https://127.0.0.1:{port}: health check: "
     );
@@ -134,6 +135,25 @@ async fn a_member_that_is_cut_off_is_gone_around(
     let after = synchro.counter(LISTS).await?;
     ensure!(lists == after, "{} lists were begun", after - lists);
     Ok(())
+}
+
+/// Until then the condition says what is missing, and where to read what that opens.
+async fn the_way_is_opened_by_hand(fleet: &Harness) -> Result<()> {
+    let host = fleet.kubectl("host");
+    let message = "--output=jsonpath={.status.conditions[?(@.type==\"ClusterHealthy\")].message}";
+    wait_until("the right is said to be missing", SOON, || async {
+        let get = ["get", "pediacluster", "member1", message];
+        let said = host.run(&get).await?;
+        for words in [
+            "cannot get resource \"clusters/proxy\"",
+            "docs/permissions.md#by-the-control-plane",
+        ] {
+            ensure!(said.contains(words), "{said}");
+        }
+        Ok(true)
+    })
+    .await?;
+    host.apply(&deploy::rights_to_the_proxy()?).await
 }
 
 /// The PediaCluster stays, and so does what was synced by the API.

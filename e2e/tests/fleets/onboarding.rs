@@ -72,10 +72,9 @@ async fn the_story(store: StoreKind) -> Result<()> {
     Ok(())
 }
 
-/// What is asked only after somebody else was quicker, while another process has the Lease, as in `replicas`, while an Event repeats itself, where a caller shows a token, as
-/// in `callers`, or where a member is not reached, as in `around`.
-const ELSEWHERE: [&str; 5] = [
-    "armadex-karmada-proxy: get clusters/proxy.cluster.karmada.io",
+/// What is asked only after somebody else was quicker, while another process has the Lease, as in `replicas`, while an Event repeats itself, or where a caller shows a token, as
+/// in `callers`.
+const ELSEWHERE: [&str; 4] = [
     "armadex-lease: watch leases.coordination.k8s.io in clusterpedia-system",
     "armadex-controllers: get pediaclusterlifecycles.policy.clusterpedia.io",
     "armadex-events: patch events.events.k8s.io in default",

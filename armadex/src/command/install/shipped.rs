@@ -118,7 +118,8 @@ mod tests {
         assert_eq!(policies(), names("policies"));
         let with_rights = POLICIES.iter().filter(|policy| policy.rights.is_some());
         let mut rights: Vec<&str> = with_rights.map(|policy| policy.name).collect();
-        rights.extend(["armadex", "credentials", "registration"]);
+        // The last one is applied by hand, or not.
+        rights.extend(["armadex", "credentials", "registration", "karmada-proxy"]);
         rights.sort_unstable();
         assert_eq!(rights, names("rbac"));
     }

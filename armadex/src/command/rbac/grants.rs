@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::needs::{Need, Place, secrets};
+use super::needs::{Need, Place, of_impersonated, secrets};
 use crate::command::install::Grantees;
 use crate::credentials::{is_everybodys, namespace};
 
@@ -48,6 +48,8 @@ enum Of {
     Named,
     /// Members, by the control plane.
     Members,
+    /// Nothing: the groups of whoever asks for members.
+    Nothing,
     /// Credentials of members.
     Credentials,
 }
@@ -73,14 +75,26 @@ impl Grants {
         }
     }
 
-    /// Adds what a synchro asks the control plane for on the way to members.
-    pub(super) fn add_proxy(&mut self, policy: &str, need: &Need) {
-        let address = Address {
+    /// Adds what a synchro asks the control plane for on the way to members, if that is wished for.
+    pub(super) fn add_proxy(&mut self, policy: &str, need: &Need, is_wished_for: bool) {
+        let purpose = format!("policy/{policy}");
+        if !is_wished_for {
+            let resource = &need.resource;
+            self.note(format!(
+                "{purpose}: members may be asked by {resource} of the control plane (controlPlaneProxy), and no right is printed for that: it is with \
+                 --control-plane-proxy; read what that opens in docs/permissions.md, \"By the control plane\""
+            ));
+            return;
+        }
+        let address = |of| Address {
             namespace: None,
-            purpose: format!("policy/{policy}"),
-            of: Of::Members,
+            purpose: purpose.clone(),
+            of,
         };
-        self.grant_at(address, need);
+        self.grant_at(address(Of::Members), need);
+        if let Some(need) = of_impersonated(need) {
+            self.grant_at(address(Of::Nothing), &need);
+        }
     }
 
     /// Adds what a PediaCluster needs that somebody writes.
@@ -243,6 +257,7 @@ fn pair(address: &Address, grants: &[Grant], grantees: &Grantees) -> [(String, V
     let (tail, parts) = match of {
         Of::Named => ("", CONTROLLERS),
         Of::Members => (":proxy", SYNCHRO),
+        Of::Nothing => (":impersonated", SYNCHRO),
         Of::Credentials => (":credentials", WITH_SYNCHRO),
     };
     let name = grantees.name(&format!("{}{tail}", purpose.replace('/', ":")));
@@ -265,11 +280,15 @@ fn pair(address: &Address, grants: &[Grant], grantees: &Grantees) -> [(String, V
     role["rules"] = json!(rules);
     binding["kind"] = json!(format!("{kind}Binding"));
     binding["roleRef"] = json!({"apiGroup": RBAC, "kind": kind, "name": name});
+    let binding = match of {
+        Of::Nothing => grantees.group_binding(binding, purpose, parts),
+        Of::Named | Of::Members | Of::Credentials => grantees.binding(binding, purpose, parts),
+    };
     let why: BTreeSet<&str> = grants.iter().map(|grant| grant.why.as_str()).collect();
     let why: Vec<&str> = why.into_iter().collect();
     [
         (why.join("\n"), grantees.role(role, purpose)),
-        (String::new(), grantees.binding(binding, purpose, parts)),
+        (String::new(), binding),
     ]
 }
 

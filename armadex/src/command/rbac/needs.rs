@@ -41,6 +41,10 @@ const WATCHED: &[&str] = &["list", "watch"];
 /// One that is named, in a namespace whose others are nobody's business: it is read again and again.
 const READ: &[&str] = &["get"];
 
+/// What Karmada looks for on `clusters/proxy` of those whom it may be in a member, whatever the verb: this one lets nobody do anything.
+const IMPERSONATED: &[&str] = &["impersonated"];
+const KARMADA: &str = "cluster.karmada.io";
+
 /// The field of a PediaCluster by which the control plane is asked for a member.
 const PROXY_FIELD: &str = "controlPlaneProxy";
 
@@ -80,6 +84,15 @@ pub(super) fn of_proxy(spec: &ClusterImportPolicySpec) -> Option<Need> {
         place: Place::Everywhere,
         are_credentials: false,
         why: "members that are asked by the control plane".to_owned(),
+    })
+}
+
+/// What the groups need of whoever asks Karmada so: it asks members as these too.
+pub(super) fn of_impersonated(proxy: &Need) -> Option<Need> {
+    (proxy.group == KARMADA).then(|| Need {
+        verbs: IMPERSONATED,
+        why: "the groups of whoever asks Karmada for members, which it asks as; nobody may do anything by it".to_owned(),
+        ..proxy.clone()
     })
 }
 

@@ -159,6 +159,40 @@ fn what_is_printed_for_a_shipped_policy_is_what_is_installed_with_it() {
     }
 }
 
+/// Who asks Karmada's proxy is asked as with the groups it has, which may do nothing themselves.
+#[test]
+fn the_way_by_the_control_plane_is_printed_to_whoever_asks_for_it_as_its_manifest_has_it() {
+    let file = shipped("karmada");
+    let told = |words: &[&str]| {
+        let printed = printed(&parsed(&[&["--for-policy", &file], words].concat()).expect("flags"));
+        let printed = printed.expect("rights");
+        (granted(&objects(&printed.text)), printed.notes)
+    };
+    let (mut without, _) = told(&[]);
+    let root = env!("CARGO_MANIFEST_DIR");
+    let manifest = std::fs::read_to_string(format!("{root}/../deploy/rbac/karmada-proxy.yaml"));
+    without.extend(granted(&objects(&manifest.expect("a manifest"))));
+    without.sort();
+    let (with, notes) = told(&["--control-plane-proxy"]);
+    assert_eq!(with, without);
+    assert!(
+        !notes.iter().any(|note| note.contains("system:")),
+        "{notes:?}"
+    );
+
+    let subject = ["--control-plane-proxy", "--subject", "user:a"];
+    let (with, notes) = told(&subject);
+    assert!(
+        !with.concat().contains("system:serviceaccounts"),
+        "{with:?}"
+    );
+    let words = "Karmada asks members as the groups of user:a too, which are not known here";
+    assert!(
+        notes.iter().any(|note| note.starts_with(words)),
+        "{notes:?}"
+    );
+}
+
 #[test]
 fn a_policy_of_ones_own_is_granted_what_its_text_says() {
     let (text, notes) = run(&[
@@ -229,6 +263,8 @@ fn what_no_text_tells_is_told_and_not_guessed() {
         notes,
         [
             "policy/karmada: Secrets of karmada-cluster are named, and --credential-namespaces does not name it: no right is granted for that",
+            "policy/karmada: members may be asked by clusters/proxy of the control plane (controlPlaneProxy), and no right is printed for that: it is with \
+             --control-plane-proxy; read what that opens in docs/permissions.md, \"By the control plane\"",
             "nothing is granted in team-a, which --credential-namespaces names: no Secret is read there for any of this",
         ]
     );
