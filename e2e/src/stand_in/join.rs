@@ -151,7 +151,7 @@ fn all_rights(role: &str) -> serde_json::Value {
     })
 }
 
-/// Karmada's `unifiedAuth` grants it for those alone who may use `clusters/proxy`.
+/// Karmada's `unifiedAuth` grants it for those alone who have a ClusterRole on `clusters/proxy`, which is looked at where that is served.
 fn impersonation() -> serde_json::Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",

@@ -1,16 +1,19 @@
 //! From `clusters/NAME/proxy` to the member, as Karmada goes: to the endpoint of the Cluster, with the token of its impersonator, as whoever asks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use http::HeaderMap;
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client, Config};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Subject};
+use kube::api::ListParams;
+use kube::{Api, Client, Config, ResourceExt as _};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use super::super::cluster::{Cluster, SecretReference};
+use super::super::join::IMPERSONATOR;
 
 /// The aggregator gives these to everybody, and so does the member.
 const EVERYBODYS: [&str; 2] = ["system:authenticated", "system:unauthenticated"];
@@ -78,6 +81,7 @@ impl Ways {
 
     /// A client that asks the member as its caller.
     pub(super) async fn client(&self, member: &str, caller: &Caller) -> Result<Client> {
+        self.check_impersonated(caller).await?;
         let clusters: Api<Cluster> = Api::all(self.clusters.0.clone());
         let spec = clusters.get(member).await?.spec;
         let endpoint = spec.api_endpoint.filter(|endpoint| !endpoint.is_empty());
@@ -103,6 +107,26 @@ impl Ways {
         Ok(Client::try_from(config)?)
     }
 
+    /// In a member Karmada's impersonator may be those alone that are bound to a ClusterRole on `clusters/proxy`, whatever its verb.
+    async fn check_impersonated(&self, caller: &Caller) -> Result<()> {
+        let (all, front) = (ListParams::default(), &self.secrets.0);
+        let roles = Api::<ClusterRole>::all(front.clone()).list(&all).await?;
+        let roles = roles.into_iter().filter(is_on_the_proxy);
+        let roles: BTreeSet<String> = roles.map(|role| role.name_any()).collect();
+        let bindings = Api::<ClusterRoleBinding>::all(front.clone());
+        let mut bindings = bindings.list(&all).await?.items;
+        bindings.retain(|binding| roles.contains(&binding.role_ref.name));
+        let subjects = bindings.into_iter().filter_map(|binding| binding.subjects);
+        let subjects: BTreeSet<String> = subjects.flatten().map(known_as).collect();
+        for asked in caller.groups.iter().chain([&caller.user]) {
+            ensure!(
+                subjects.contains(asked),
+                "{asked} is forbidden: {IMPERSONATOR} cannot impersonate it"
+            );
+        }
+        Ok(())
+    }
+
     fn place(&self, member: &str, endpoint: String) -> String {
         let elsewhere = self.elsewhere.lock();
         let elsewhere = elsewhere.unwrap_or_else(PoisonError::into_inner);
@@ -116,5 +140,24 @@ impl Ways {
         let value = data.get(key);
         let value = value.with_context(|| format!("no {key} in the Secret {namespace}/{name}"))?;
         Ok(value.0.clone())
+    }
+}
+
+fn is_on_the_proxy(role: &ClusterRole) -> bool {
+    let has = |all: &Option<Vec<String>>, name: &str| {
+        let mut all = all.iter().flatten();
+        all.any(|it| it == "*" || it == name)
+    };
+    let mut rules = role.rules.iter().flatten();
+    rules.any(|rule| {
+        has(&rule.api_groups, "cluster.karmada.io") && has(&rule.resources, "clusters/proxy")
+    })
+}
+
+/// The name by which the aggregator tells of a subject.
+fn known_as(subject: Subject) -> String {
+    match subject.namespace {
+        Some(namespace) => format!("system:serviceaccount:{namespace}:{}", subject.name),
+        None => subject.name,
     }
 }
