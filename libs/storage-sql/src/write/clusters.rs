@@ -17,7 +17,7 @@ use crate::sql::head::Numbered;
 use crate::sql::owner;
 use crate::sql::stream::{self, Fence, StreamRow};
 use crate::write::beside::beside;
-use crate::write::numbers::take;
+use crate::write::numbers::{hold_up, take};
 use crate::write::owners::Owners;
 use crate::write::session::Session;
 use crate::write::types::{self, AsKnown, Opening};
@@ -113,8 +113,10 @@ pub(crate) async fn leave(
     name: &ClusterName,
     incarnation: &str,
 ) -> Result<(), StoreError> {
-    // One that joins at this moment, as this process may have asked without an answer, is there by now.
-    take(session.connection, Numbered::Cluster, 0).await?;
+    if session.unanswered.may_join(name) {
+        // Who has the numbers of clusters is alone with letting one join: it is there by now, or never will be.
+        hold_up(session.connection, Numbered::Cluster).await?;
+    }
     let called = called(session.connection, name).await?;
     let mut present = called.iter().filter(|row| row.active);
     match present.find(|row| row.incarnation == incarnation) {
@@ -126,7 +128,7 @@ pub(crate) async fn leave(
 /// Before anything is adopted, or closed that this process may be about to open, and where epochs stand in the order of locks. Who has the epochs is alone with opening:
 /// whoever opened a stream of that just before has done it by now, and who comes next finds it gone.
 pub(crate) async fn hold_up_openings(session: &mut Session<'_>) -> Result<(), StoreError> {
-    take(session.connection, Numbered::Epoch, 1).await.map(drop)
+    hold_up(session.connection, Numbered::Epoch).await
 }
 
 /// Puts the cluster that left last under the same name in the place of one that has nothing yet, if it was this member. The caller
@@ -142,7 +144,7 @@ pub(crate) async fn adopt(
         return Ok(own);
     }
     // Who has the numbers of clusters is alone with showing one: by now whoever did so just before has done it.
-    take(connection, Numbered::Cluster, 0).await?;
+    hold_up(connection, Numbered::Cluster).await?;
     let (own, former) = match adoptable(connection, name, incarnation, member).await? {
         Adoptable::Nothing(own) => return Ok(own),
         Adoptable::Former { own, former } => (own, former),

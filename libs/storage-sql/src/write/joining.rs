@@ -59,7 +59,7 @@ async fn join_alone<'a>(
 ) -> Result<Changes<'a>, StoreError> {
     let count = before.without(joining).len();
     let count = i64::try_from(count).expect("a transaction fits memory");
-    let ids = take(session.connection, Numbered::Cluster, count).await?;
+    let ids = take(session.connection, Numbered::Cluster, count.max(1)).await?;
     let mut changes = look(session, joining).await?;
     let leaving = Vec::from_iter(std::mem::take(&mut changes.leave));
     hide(session, &leaving).await?;

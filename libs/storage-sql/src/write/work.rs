@@ -100,6 +100,14 @@ impl Work {
         }
     }
 
+    /// The name of the cluster that it lets go.
+    pub(crate) fn leaving(&self) -> Option<&ClusterName> {
+        match self {
+            Self::Leave(name, _) => Some(name),
+            _ => None,
+        }
+    }
+
     /// The name of the cluster that it lets come or go.
     pub(crate) fn name(&self) -> Option<&ClusterName> {
         match self {

@@ -5,6 +5,7 @@
 
 mod division;
 mod group;
+mod met;
 #[cfg(test)]
 mod tests;
 
@@ -20,12 +21,10 @@ use crate::backend::incarnation::{self, Committed};
 use crate::backend::seen::Seen;
 use crate::backend::{Lane, SharedDatabase, Transaction, head_row, schema};
 use crate::sql::head::HeadRow;
-use crate::sql::stream::StreamRow;
 use crate::write::Portions;
 use crate::write::admit::{Admitted, admit};
 use crate::write::catalog_change::CatalogChange;
 use crate::write::clusters::Opened;
-use crate::write::diff::Effect;
 use crate::write::heard::Heard;
 use crate::write::joining::Joining;
 use crate::write::label_keys::{LabelKeys, TypeKey};
@@ -44,6 +43,7 @@ use crate::write::unanswered::Unanswered;
 use crate::write::work::{Done, Order, Work};
 use crate::write::{clusters, dictionaries, joining, mend, purge};
 use group::Group;
+use met::Met;
 
 /// How often work that met another transaction is done. Who has met several is better off to wait: its caller backs off.
 const TRIES: usize = 4;
@@ -271,14 +271,21 @@ impl Writer {
             done => finish(transaction, done).await,
         };
         match done {
-            Ok(_) => {
+            Ok((done, met)) => {
+                for met in met {
+                    met.count(&mut self.labels);
+                }
                 let opened = opened(work).chain(work.iter().filter_map(Work::closed));
-                self.unanswered.settle(said(work), opened);
+                let leaving = work.iter().filter_map(Work::leaving);
+                self.unanswered.settle(said(work), opened, leaving);
                 self.note_committed(committed);
+                Ok(done)
             }
-            Err(_) => self.forget(work, is_rolled_back),
+            Err(err) => {
+                self.forget(work, is_rolled_back);
+                Err(err)
+            }
         }
-        done
     }
 
     /// Forgets what it knew only if the work was committed.
@@ -287,7 +294,9 @@ impl Writer {
         match is_rolled_back {
             true => self.left_off.undo(),
             false => {
-                self.unanswered.note(said(work), opened(work));
+                let joining = work.iter().filter_map(Work::joining);
+                let joining = joining.map(|one| one.name);
+                self.unanswered.note(said(work), opened(work), joining);
                 self.left_off.forget();
             }
         }
@@ -400,7 +409,10 @@ impl Writer {
 /// streams are opened together, what is said of clusters' health and of their labels is recorded together, and clusters join together; everything else comes after them one by
 /// one, and batches are published at the end. What is asked of one cluster's name is done in the order in which it was given: who asked may not have waited
 /// for the answer.
-async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, StoreError> {
+async fn do_all<'a>(
+    session: &mut Session<'_>,
+    work: &'a [Work],
+) -> Result<(Vec<Done>, Vec<Met<'a>>), StoreError> {
     let batches: Vec<&Prepared> = work.iter().filter_map(Work::batch).collect();
     let openings: Vec<&Opening> = work.iter().filter_map(Work::opening).collect();
     let heard = Heard::of(session.connection, work, session.unanswered).await?;
@@ -428,10 +440,9 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
         session.labels.settle(head.revision);
         session.committed.catalog = head.catalog;
     }
-    for ((staged, batch), stream) in staged.iter().zip(&batches).zip(&streams) {
-        note_labels(session.labels, staged, batch, stream);
-    }
-    Ok(done)
+    let met = staged.iter().zip(&batches).zip(&streams);
+    let met = met.map(|((staged, batch), before)| Met::of(staged, batch, before));
+    Ok((done, met.collect()))
 }
 
 /// What came of each batch, of those that were staged and others.
@@ -486,18 +497,6 @@ fn joining_together(work: &[Work]) -> Vec<Option<Joining<'_>>> {
         one.joining().filter(|_| is_first)
     });
     first.collect()
-}
-
-/// Shows the labels of what is new to those who count them.
-fn note_labels(labels: &mut LabelKeys, staged: &Staged<'_>, batch: &Prepared, before: &StreamRow) {
-    if before.objects == 0 {
-        labels.begins(batch.resource, batch.cluster, batch.epoch);
-    }
-    for effect in &staged.effects {
-        if let Effect::Add { new, .. } = effect {
-            labels.note(batch.resource, batch.cluster, &new.labels);
-        }
-    }
 }
 
 async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreError> {

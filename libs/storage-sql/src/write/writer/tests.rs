@@ -30,9 +30,11 @@ use crate::form::term::TermHasher;
 use crate::location::Location;
 use crate::options::{History, Options};
 use crate::sql::dialect::Dialect;
+use crate::sql::head::{self, Numbered};
 use crate::sql::statement::Statement;
 use crate::sql::stream;
 use crate::write::history::HistoryKnown;
+use crate::write::numbers::hold_up;
 use crate::write::prepare::prepare;
 use crate::write::queue::queue;
 
@@ -223,7 +225,7 @@ impl Fleet {
             Ok(_) => self.left_off.settle(),
             Err(_) => self.left_off.forget(),
         }
-        Ok((done?, statements))
+        Ok((done?.0, statements))
     }
 
     /// Opens every stream at once.
@@ -401,6 +403,8 @@ async fn locks_in_order(mut fleet: Fleet) {
     assert_locked(&fleet, &LOCK_ORDER);
     let leaves = Work::Leave("c-000".parse().expect("a name"), "uid".into());
     fleet.carry_out(vec![leaves]).await;
+    // What else is told with it holds clusters, for which whoever joins waits with the numbers in hand.
+    assert!(!fleet.tables.contains(&"allocation".to_owned()));
     fleet.watch_window = Duration::ZERO;
     let mut orders = vec![];
     loop {
@@ -942,4 +946,21 @@ async fn ids_that_a_transaction_took_and_lost_are_not_used_and_those_taken_befor
     assert_eq!(next(3, true).await, lost, "they were nobody's");
     next(2, false).await;
     assert_eq!(next(1, true).await, [lost[2] + 3]);
+}
+
+/// A database that cannot be written to lets a transaction end that changes nothing, and MySQL counts a row as written that stays as it is.
+#[tokio::test]
+async fn who_holds_up_numbers_changes_something() {
+    let fleet = Fleet::of(0).await;
+    let mut transaction = fleet.database.write().await.expect("a transaction");
+    for of in [Numbered::Cluster, Numbered::Epoch] {
+        let mut numbers = [0; 2];
+        for number in &mut numbers {
+            let next = row(&mut *transaction, head::next_number(of), |r| r.int(0)).await;
+            *number = next.expect("a row").expect("a number");
+            hold_up(&mut *transaction, of).await.expect("held");
+        }
+        assert!(numbers[0] < numbers[1], "{of:?}");
+    }
+    transaction.rollback().await.expect("ended");
 }

@@ -4,17 +4,19 @@ use armadex_storage::Written;
 
 use super::*;
 
-/// A database in which adding up what the index has fails so many times.
+/// A database in which adding up what the index has fails so many times, and so many commits do.
 struct Unsummed {
     database: Arc<Contended>,
     failures: Arc<AtomicUsize>,
     asked: Arc<AtomicUsize>,
+    commits: Arc<AtomicUsize>,
 }
 
 struct UnsummedTransaction {
     transaction: Box<dyn Transaction>,
     failures: Arc<AtomicUsize>,
     asked: Arc<AtomicUsize>,
+    commits: Arc<AtomicUsize>,
 }
 
 impl Unsummed {
@@ -23,6 +25,7 @@ impl Unsummed {
             transaction,
             failures: Arc::clone(&self.failures),
             asked: Arc::clone(&self.asked),
+            commits: Arc::clone(&self.commits),
         })
     }
 }
@@ -78,7 +81,10 @@ impl Connection for UnsummedTransaction {
 #[async_trait]
 impl Transaction for UnsummedTransaction {
     async fn commit(self: Box<Self>) -> Result<(), StoreError> {
-        self.transaction.commit().await
+        match is_left(&self.commits) {
+            true => Err(passing("it went away")),
+            false => self.transaction.commit().await,
+        }
     }
 
     async fn rollback(self: Box<Self>) -> Result<(), StoreError> {
@@ -86,30 +92,34 @@ impl Transaction for UnsummedTransaction {
     }
 }
 
+/// A writer to two streams that knows a label key by two objects, and how often it has added up: that fails so many times, and so many commits do.
+async fn on_unsummed(
+    fleet: &mut Fleet,
+    failures: usize,
+    commits: usize,
+) -> (Writer, Arc<AtomicUsize>) {
+    fleet.open().await;
+    let contended = Contended::new(Arc::clone(&fleet.database), 0);
+    let mut writer = writer_on(&contended, fleet.committed.clone());
+    writer.labels = LabelKeys::new(2);
+    let asked = Arc::new(AtomicUsize::new(0));
+    writer.database = Arc::new(Unsummed {
+        database: contended,
+        failures: Arc::new(failures.into()),
+        asked: Arc::clone(&asked),
+        commits: Arc::new(commits.into()),
+    });
+    (writer, asked)
+}
+
 /// It is asked again when as many objects more were met, and not with each batch.
 #[tokio::test]
 async fn what_waits_is_written_although_deciding_on_a_label_key_fails() {
     let mut fleet = Fleet::of(2).await;
-    fleet.open().await;
-    let contended = Contended::new(fleet.database, 0);
-    let mut writer = writer_on(&contended, fleet.committed);
-    writer.labels = LabelKeys::new(2);
-    let (failures, asked) = (Arc::new(1.into()), Arc::new(AtomicUsize::new(0)));
-    writer.database = Arc::new(Unsummed {
-        database: contended,
-        failures,
-        asked: Arc::clone(&asked),
-    });
+    let (mut writer, asked) = on_unsummed(&mut fleet, 1, 0).await;
     // Two objects are enough to ask, and four to ask again.
     for (round, asked_by_then) in [(0, 0), (1, 1), (2, 2), (3, 2)] {
-        let streams = fleet.clusters.iter().zip(&fleet.streams).enumerate();
-        let work = streams.map(|(number, (cluster, stream))| {
-            let name = format!("p-{round}-{number}");
-            let pod = object("ns", &name).label("id", &name).build();
-            let batch = room::batch_of(*cluster, stream, vec![Change::Put(pod)]);
-            Work::Write(prepared(batch))
-        });
-        for done in writer.results(&Vec::from_iter(work)).await {
+        for done in writer.results(&fleet.own_values(round)).await {
             let is_written = matches!(done, Ok(Done::Written(Written { added: 1, .. })));
             assert!(is_written, "{done:?}");
         }
@@ -119,14 +129,42 @@ async fn what_waits_is_written_although_deciding_on_a_label_key_fails() {
     assert_eq!(writer.labels.unposted(resource).len(), 1);
 }
 
+/// The same objects once more are no others, and one that nobody stored is none.
+#[tokio::test]
+async fn labels_of_what_is_not_committed_are_not_counted() {
+    let mut fleet = Fleet::of(2).await;
+    let (mut writer, asked) = on_unsummed(&mut fleet, 0, 1).await;
+    let refused = writer.results(&fleet.own_values(0)).await;
+    assert!(refused.iter().all(Result::is_err), "{refused:?}");
+    for (round, asked_by_then) in [(0, 0), (1, 1)] {
+        let done = writer.results(&fleet.own_values(round)).await;
+        assert!(done.iter().all(Result::is_ok), "{done:?}");
+        assert_eq!(asked.load(SeqCst), asked_by_then, "round {round}");
+    }
+}
+
+impl Fleet {
+    /// An object with a value of its own for a label for each of the streams.
+    fn own_values(&self, round: usize) -> Vec<Work> {
+        let streams = self.clusters.iter().zip(&self.streams);
+        let work = streams.map(|(cluster, stream)| own_value(round, *cluster, stream));
+        work.collect()
+    }
+}
+
+/// An object with a value of its own for a label.
+fn own_value(round: usize, cluster: ClusterId, stream: &Stream) -> Work {
+    let name = format!("p-{}-{round}", cluster.0);
+    let pod = object("ns", &name).label("id", &name).build();
+    let batch = room::batch_of(cluster, stream, vec![Change::Put(pod)]);
+    Work::Write(prepared(batch))
+}
+
 /// Writes an object with a value of its own for a label to each of these streams.
 async fn write_own_value(writer: &mut Writer, round: usize, streams: &[(ClusterId, Stream)]) {
-    let work = streams.iter().map(|(cluster, stream)| {
-        let name = format!("p-{}-{round}", cluster.0);
-        let pod = object("ns", &name).label("id", &name).build();
-        let batch = room::batch_of(*cluster, stream, vec![Change::Put(pod)]);
-        Work::Write(prepared(batch))
-    });
+    let work = streams
+        .iter()
+        .map(|(cluster, stream)| own_value(round, *cluster, stream));
     let done = writer.results(&Vec::from_iter(work)).await;
     assert!(done.iter().all(Result::is_ok), "{done:?}");
 }
