@@ -118,6 +118,15 @@ impl Gate {
         }
     }
 
+    /// The same of a call that was made for nothing else. The next one comes no sooner than after one that failed: what the database refuses it refuses each time, and whoever
+    /// has something to do there is kept from it meanwhile.
+    pub(super) fn put_off(&mut self, now: Instant, chance: f64) {
+        if let Some(trouble) = &mut self.trouble {
+            trouble.next = now + trouble.backoff.next(chance);
+            trouble.is_tried = false;
+        }
+    }
+
     /// The database is closed in order.
     pub(super) fn close(&mut self) {
         self.is_closed = true;
@@ -205,5 +214,21 @@ mod tests {
         assert_eq!(gate.enter(later), Entry::Try);
         gate.undecided();
         assert_eq!(gate.enter(later), Entry::Try);
+    }
+
+    #[test]
+    fn who_only_tries_and_gets_no_answer_tries_after_a_pause() {
+        let (mut gate, now) = (Gate::default(), Instant::now());
+        gate.failed(Entry::Go, now, 1.0);
+        let mut later = now + FIRST_PAUSE;
+        for pause in [2 * FIRST_PAUSE, 4 * FIRST_PAUSE] {
+            assert_eq!(gate.enter(later), Entry::Try);
+            gate.put_off(later, 1.0);
+            let just_before = later + pause - Duration::from_millis(1);
+            assert_eq!(gate.enter(just_before), Entry::Refused);
+            later += pause;
+        }
+        assert_eq!(gate.enter_late(later), Entry::Refused);
+        assert_eq!(gate.enter_late(later + 2 * LAST_PAUSE), Entry::Try);
     }
 }

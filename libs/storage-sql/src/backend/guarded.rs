@@ -149,8 +149,9 @@ impl GuardedDatabase {
             };
             match tried.await {
                 Ok(()) => attempt.worked(),
+                Err(err) if is_trouble(&err) => drop(attempt.failed(err)),
                 // What is no trouble says nothing of whether a commit is.
-                Err(err) => drop(attempt.failed(err)),
+                Err(_) => attempt.put_off(),
             }
         });
     }
@@ -385,6 +386,12 @@ impl Attempt {
             let seconds = took.as_secs();
             info!(seconds, "{}", self.watch.words.ends);
         }
+    }
+
+    /// It was made to find out, and found out nothing.
+    fn put_off(mut self) {
+        self.is_open = false;
+        self.watch.gate().put_off(Instant::now(), rand::random());
     }
 
     /// Notes what is trouble, and says that it was told.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use armadex_model::ClusterName;
-use armadex_model::label::Requirement;
+use armadex_model::label::{Operator, Requirement};
 
 /// The most clusters of all sets that are kept, at 40 bytes each: 26 MB, for 64 sets of ten thousand clusters. Most types are in all clusters, which is one
 /// set; a search over several types asks for those of each, page after page.
@@ -19,6 +19,9 @@ const MOST_SETS: usize = 256;
 
 /// The most selections of clusters by their labels that are remembered, whoever asks for how many.
 const MOST_SELECTIONS: usize = 64;
+
+/// No selection of longer requirements is remembered, though it is answered: whoever asks chooses how long they are.
+const LONGEST_SELECTION: usize = 16 << 10;
 
 /// Some clusters, by name and by number.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -74,6 +77,21 @@ impl Asked {
     fn goes_by_labels(&self) -> bool {
         !self.labels.is_empty()
     }
+
+    fn is_long(&self) -> bool {
+        let requirements = self.labels.iter();
+        requirements.map(bytes).sum::<usize>() > LONGEST_SELECTION
+    }
+}
+
+/// What the text of a requirement takes, its strings and what holds them.
+fn bytes(requirement: &Requirement) -> usize {
+    let string = |text: &String| size_of::<String>() + text.len();
+    let values = match &requirement.operator {
+        Operator::In(values) | Operator::NotIn(values) => values.iter().map(string).sum(),
+        _ => 0,
+    };
+    string(&requirement.key) + values
 }
 
 /// The clusters that were asked for, made when they are asked for first. Types that the same clusters have share them.
@@ -101,6 +119,9 @@ impl KnownHolders {
         }
         drop(known);
         let made = make();
+        if asked.is_long() {
+            return Arc::new(made);
+        }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let mut sets: Vec<Arc<Kept>> = known.values().cloned().collect();
         sets.sort_unstable_by_key(Arc::as_ptr);
@@ -142,13 +163,14 @@ impl KnownHolders {
     }
 }
 
-/// Lets any of them go where there are as many as may be: each is made in a moment.
+/// Lets the one go that was asked for longest ago where there are as many as may be.
 fn make_room_for_selection(known: &mut HashMap<Asked, Arc<Kept>>) {
-    let selections = || known.keys().filter(|asked| asked.goes_by_labels());
+    let selections = || known.iter().filter(|(asked, _)| asked.goes_by_labels());
+    let oldest = selections().min_by_key(|(_, kept)| kept.asked.load(Ordering::Relaxed));
     if selections().count() >= MOST_SELECTIONS
-        && let Some(any) = selections().next().cloned()
+        && let Some(oldest) = oldest.map(|(asked, _)| asked.clone())
     {
-        known.remove(&any);
+        known.remove(&oldest);
     }
 }
 
@@ -309,11 +331,21 @@ mod tests {
             resource: 1,
             labels: Arc::new([Requirement::is_in("env", [number.to_string()])]),
         };
+        let paged_by = known.of(selected(1000), || holders([1]));
         for number in 0..1000 {
-            let found = known.of(selected(number), || holders([2]));
+            let id = 2 + i64::try_from(number).expect("few");
+            let found = known.of(selected(number), || holders([id]));
             let again = known.of(selected(number), || unreachable!("it is known"));
             assert!(Arc::ptr_eq(&found, &again));
+            let still = known.of(selected(1000), || unreachable!("it is asked for"));
+            assert!(Arc::ptr_eq(&paged_by, &still));
         }
+        let long = (0..1000).map(|number| format!("{number:060}"));
+        let long = Asked {
+            resource: 1,
+            labels: Arc::new([Requirement::is_in("env", long)]),
+        };
+        known.of(long, || holders([7]));
         assert_eq!(
             known.known.read().expect("whole").len(),
             1 + MOST_SELECTIONS

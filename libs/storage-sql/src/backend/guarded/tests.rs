@@ -222,6 +222,24 @@ async fn a_database_that_can_be_written_to_again_is_told_of_though_nobody_writes
     assert_eq!(database.availability().outages, 1);
 }
 
+/// Each search asks how the store is.
+#[tokio::test(start_paused = true)]
+async fn a_try_that_is_answered_with_something_else_is_not_made_anew_at_once() {
+    let (double, database) = database();
+    double.now(Does::RefuseWrites);
+    let mut begun = database.write().await.expect("begun");
+    begun.execute(head::advance(1)).await.expect_err("refused");
+    drop(begun);
+    double.now(Does::Collide);
+    let before = double.begun.load(Ordering::Relaxed);
+    for _ in 0..6000 {
+        assert!(!database.availability().writes);
+        time::sleep(Duration::from_millis(10)).await;
+    }
+    let tries = double.begun.load(Ordering::Relaxed) - before;
+    assert!((1..=6).contains(&tries), "{tries} in a minute");
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_no_time_mends_is_told_to_who_comes_although_reading_was_in_trouble() {
     let (double, database) = database();
