@@ -91,11 +91,12 @@ pub(crate) fn decode_size(row: &dyn Row) -> Result<(i32, i64), StoreError> {
     Ok((type_id(row.int(0)?)?, row.int(1)?))
 }
 
-/// The clusters that have objects of a type, and show them.
+/// The clusters that have objects of a type, and show them. Each is found by its number: `active + 0` has no index.
 pub(crate) fn clusters(resource: i32) -> Statement {
     Statement::fixed(
         "dict.clusters",
-        "SELECT cluster FROM stream WHERE type = ? AND is_open = 1 AND objects > 0",
+        "SELECT s.cluster FROM stream s JOIN cluster c ON c.id = s.cluster \
+         WHERE s.type = ? AND s.is_open = 1 AND s.objects > 0 AND c.active + 0 = 1",
         [resource.into()],
     )
 }

@@ -282,7 +282,18 @@ pub(crate) fn sizes(dialect: Dialect, terms: &[i64], resource: i32, limit: i64) 
         .build()
 }
 
-/// The same within each of these ranges of namespace ids.
+/// The next namespace in which an object has a term, from this one on.
+pub(crate) fn next_namespace(dialect: Dialect, term: i64, resource: i32, nsid: i64) -> Statement {
+    Sql::new(dialect, "post.next_namespace", "SELECT nsid FROM post")
+        .push(dialect.by_key())
+        .bound(
+            " WHERE term = ? AND type = ? AND nsid >= ? ORDER BY nsid LIMIT 1",
+            [term.into(), resource.into(), nsid.into()],
+        )
+        .build()
+}
+
+/// The same as [`sizes`] within each of these ranges of namespace ids.
 pub(crate) fn sizes_in(
     dialect: Dialect,
     terms: &[i64],

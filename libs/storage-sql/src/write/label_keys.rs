@@ -3,11 +3,12 @@
 //! A label that tells each object from every other, such as the uid of its controller, costs a posting block of its own for each object and leads
 //! to one. Where counting shows that a key is so, its values are not posted any more: the key is, and a search for a value tests the objects
 //! that carry it. That is dear where it is wrong, so it takes many objects in several clusters that are there at the same time, among which
-//! values hardly ever came back.
+//! values hardly ever came back, in whichever of these clusters; and no few clusters speak for many that were there before.
 //! Which keys these are is part of the catalogue and never taken back, so a reader knows it before it can meet an object that is not
 //! posted; rows that were posted before stay so until they change.
 
 mod begun;
+mod carriers;
 mod sample;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,8 +17,9 @@ use armadex_storage::StoreError;
 
 use crate::backend::{Connection, rows};
 use crate::form::term::Label;
-use crate::sql::{post, stream, unposted};
+use crate::sql::{stream, unposted};
 use begun::Begun;
+use carriers::{has_spoken, stored};
 use sample::Sample;
 
 /// A type and the term of a label key.
@@ -29,10 +31,8 @@ pub(crate) type Unposted = BTreeMap<i64, i64>;
 /// Whoever writes it into the catalogue knows which revision it is.
 const NOT_YET: i64 = i64::MAX;
 
-/// Samples that are kept at a time, 1.5 KiB each. Beyond that the half that met the fewest objects begins anew.
+/// Samples that are kept at a time, 2.5 KiB each. Beyond that the half that met the fewest objects begins anew.
 const MOST_SAMPLES: usize = 2048;
-/// Blocks of a key whose objects are added up, 16 million in full ones: some megabytes are read for that, in a moment. A key of more of them stays posted.
-const MOST_BLOCKS: usize = 65_536;
 /// Keys of one type that may go unposted; a search without an index on them would be all that is left.
 const MOST_UNPOSTED: usize = 64;
 
@@ -69,35 +69,31 @@ impl LabelKeys {
         self.unposted.get(&resource).unwrap_or(&NONE)
     }
 
-    /// What was learnt since this was last asked. It is due no more, whatever comes of it: what is not decided is asked again when as many objects more were met.
-    pub(crate) fn take_due(&mut self) -> BTreeSet<TypeKey> {
-        std::mem::take(&mut self.due)
+    /// One of what was learnt. It is due no more, whatever comes of it: what is not decided is asked again when as many objects more were met.
+    pub(crate) fn take_due(&mut self) -> Option<TypeKey> {
+        self.due.pop_first()
     }
 
-    /// Decides for what was due, where as many objects were met as are stored of the streams that were met from their first object on: what comes and goes quickly says
-    /// nothing of what stays. From now on it is not posted, so it has to be in the catalogue with what is written next, or be taken back.
+    /// Decides for what was due, where as many objects were met as are stored of the streams that were met from their first object on, for what comes and goes quickly says
+    /// nothing of what stays; and where these are of enough clusters to speak for the others. From now on it is not posted, so it has to be in the catalogue with what is
+    /// written next, or be taken back.
     pub(crate) async fn decide(
         &mut self,
         connection: &mut dyn Connection,
-        due: &BTreeSet<TypeKey>,
-    ) -> Result<Vec<TypeKey>, StoreError> {
-        let types = BTreeSet::from_iter(due.iter().map(|(resource, _)| *resource));
-        for resource in types {
-            self.forget_others(connection, resource).await?;
-        }
-        let mut stored = Vec::with_capacity(due.len());
-        for &key in due {
-            let carriers = match self.samples.get(&key) {
-                Some(sample) => {
-                    let streams = self.begun.ranges(key.0);
-                    carriers(connection, key, &streams, sample.objects()).await?
-                }
-                // It was decided before, and taken back.
-                None => 0,
-            };
-            stored.push((key, carriers));
-        }
-        Ok(self.take(&stored))
+        due: TypeKey,
+    ) -> Result<Option<TypeKey>, StoreError> {
+        let (resource, _) = due;
+        self.forget_others(connection, resource).await?;
+        let carriers = match self.samples.get(&due) {
+            Some(_) if !has_spoken(connection, due, &self.begun).await? => u64::MAX,
+            Some(sample) => {
+                let streams = self.begun.ranges(resource);
+                stored(connection, due, &streams, sample.objects()).await?
+            }
+            // It was decided before, and taken back.
+            None => 0,
+        };
+        Ok(self.take(due, carriers))
     }
 
     /// Forgets streams of a type that somebody else writes by now, or wrote meanwhile: what is stored of them is more than what was met. What was met of them stays met.
@@ -118,19 +114,17 @@ impl LabelKeys {
         Ok(())
     }
 
-    /// Decides for keys of which as many objects are stored.
-    fn take(&mut self, stored: &[(TypeKey, u64)]) -> Vec<TypeKey> {
-        let mut decided = Vec::new();
-        for &((resource, key), carriers) in stored {
-            let sample = self.samples.get(&(resource, key));
-            if sample.is_none_or(|sample| sample.objects() >= carriers) {
-                let keys = self.unposted.entry(resource).or_default();
-                keys.insert(key, NOT_YET);
-                self.samples.remove(&(resource, key));
-                decided.push((resource, key));
-            }
+    /// Decides for a key of which so many objects are stored.
+    fn take(&mut self, due: TypeKey, stored: u64) -> Option<TypeKey> {
+        let sample = self.samples.get(&due);
+        if sample.is_some_and(|sample| sample.objects() < stored) {
+            return None;
         }
-        decided
+        let (resource, key) = due;
+        let keys = self.unposted.entry(resource).or_default();
+        keys.insert(key, NOT_YET);
+        self.samples.remove(&due);
+        Some(due)
     }
 
     /// What was decided came into the catalogue at this revision.
@@ -142,15 +136,11 @@ impl LabelKeys {
     }
 
     /// Takes back what came into no catalogue.
-    pub(crate) fn undo(&mut self, decided: Vec<TypeKey>) {
-        if !decided.is_empty() {
-            // Another writer may have decided the same meanwhile, and what it wrote been read already.
-            self.as_of = 0;
-        }
-        for (resource, key) in decided {
-            self.unposted.entry(resource).or_default().remove(&key);
-            self.due.insert((resource, key));
-        }
+    pub(crate) fn undo(&mut self, (resource, key): TypeKey) {
+        // Another writer may have decided the same meanwhile, and what it wrote been read already.
+        self.as_of = 0;
+        self.unposted.entry(resource).or_default().remove(&key);
+        self.due.insert((resource, key));
     }
 
     /// Reads what the catalogue has by the count `catalog`; whether this writer has posted what another one no longer posts.
@@ -229,30 +219,6 @@ impl LabelKeys {
         let median = *median;
         self.samples.retain(|_, sample| sample.objects() > median);
     }
-}
-
-/// How many objects within these ranges of namespace ids carry a key, where that is no more than were met. No more is read than it takes to know that: there is an object in
-/// each block.
-async fn carriers(
-    connection: &mut dyn Connection,
-    (resource, key): TypeKey,
-    ranges: &[(i64, i64)],
-    met: u64,
-) -> Result<u64, StoreError> {
-    let enough = usize::try_from(met).map_or(MOST_BLOCKS, |met| MOST_BLOCKS.min(met + 1));
-    let (mut blocks, mut carriers) = (0, 0_u64);
-    let dialect = connection.dialect();
-    for part in dialect.ranges(ranges, 1) {
-        let left = i64::try_from(enough - blocks).unwrap_or(i64::MAX);
-        let sizes = post::sizes_in(dialect, &[key], resource, part, left);
-        let sizes = rows(connection, sizes, |row| row.int(1)).await?;
-        blocks += sizes.len();
-        if blocks >= enough {
-            return Ok(u64::MAX);
-        }
-        carriers += sizes.iter().map(|n| n.unsigned_abs()).sum::<u64>();
-    }
-    Ok(carriers)
 }
 
 #[cfg(test)]

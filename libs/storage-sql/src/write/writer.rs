@@ -200,36 +200,33 @@ impl Writer {
         pauses: &[Duration],
     ) -> Result<Vec<Done>, StoreError> {
         let decided = self.decide().await;
-        let done = self.transact_with(&decided, work, pauses).await;
-        if done.is_err() {
+        let done = self.transact_with(decided, work, pauses).await;
+        if let (Err(_), Some(decided)) = (&done, decided) {
             self.labels.undo(decided);
         }
         done
     }
 
-    /// Which label keys are not worth an index, of those that are due. It is looked at in a snapshot of its own: where that fails, or takes too long, what
+    /// A label key that is not worth an index, if one is due. It is looked at in a snapshot of its own: where that fails, or takes too long, what
     /// waits is written all the same.
-    async fn decide(&mut self) -> Vec<TypeKey> {
-        let due = self.labels.take_due();
-        if due.is_empty() {
-            return vec![];
-        }
+    async fn decide(&mut self) -> Option<TypeKey> {
+        let due = self.labels.take_due()?;
         let decided = async {
             let mut reader = self.database.read(Lane::Short).await?;
-            let decided = self.labels.decide(&mut *reader, &due).await;
+            let decided = self.labels.decide(&mut *reader, due).await;
             // It has changed nothing.
             let _ = reader.rollback().await;
             decided
         };
         decided.await.unwrap_or_else(|err| {
-            tracing::debug!(error = %err, "which labels are worth an index is asked again when more objects were met");
-            vec![]
+            tracing::debug!(error = %err, "whether a label is worth an index is asked again when more objects were met");
+            None
         })
     }
 
     async fn transact_with(
         &mut self,
-        decided: &[TypeKey],
+        decided: Option<TypeKey>,
         work: &[Work],
         pauses: &[Duration],
     ) -> Result<Vec<Done>, StoreError> {
@@ -250,7 +247,7 @@ impl Writer {
             now: now(),
             committed: self.committed.clone(),
             catalog: CatalogChange {
-                unposted: decided.iter().copied().collect(),
+                unposted: decided.into_iter().collect(),
                 ..CatalogChange::default()
             },
             shown: Shown::default(),

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::form::namespace_id::ids_of;
 
-/// Streams that are remembered, some 24 bytes each: ten thousand clusters of some 25 types. Of others no label is counted.
+/// Streams that are remembered, some 24 bytes each: ten thousand clusters of some 25 types. Then it begins anew: what was met stays met, and which streams there still are
+/// nobody says.
 const MOST: usize = 1 << 18;
 
 /// Such streams.
@@ -21,7 +22,7 @@ impl Begun {
     /// A stream has no object yet.
     pub(super) fn begins(&mut self, resource: i32, cluster: i64, epoch: i64) {
         if self.count == MOST && !self.has(resource, cluster) {
-            return;
+            *self = Self::default();
         }
         let clusters = self.clusters.entry(resource).or_default();
         if clusters.insert(cluster, epoch).is_none() {

@@ -39,10 +39,11 @@ fn two_clusters(object: u64) -> i64 {
     i64::from(object.is_multiple_of(2))
 }
 
-/// Decides, with as many objects stored.
+/// Decides for all that is due, with as many objects stored.
 fn decide(keys: &mut LabelKeys, stored: u64) -> Vec<TypeKey> {
-    let due = keys.take_due().into_iter();
-    keys.take(&Vec::from_iter(due.map(|key| (key, stored))))
+    let due = Vec::from_iter(std::iter::from_fn(|| keys.take_due()));
+    let decided = due.into_iter().filter_map(|key| keys.take(key, stored));
+    decided.collect()
 }
 
 /// What is learnt of objects whose values are given by their number.
@@ -189,12 +190,42 @@ fn what_is_deleted_decides_nothing() {
     assert_eq!(others.due.len(), 1);
 }
 
+/// It is asked at each doubling, and not each time that as many are there again.
+#[test]
+fn what_comes_and_goes_around_a_doubling_is_asked_once() {
+    let mut keys = keys();
+    note(&mut keys, 0..1000, two_clusters, |object| object);
+    assert_eq!(decide(&mut keys, 5000), []);
+    for object in 2000..2100 {
+        let mut posted = [KEY, value(object - 1000)];
+        posted.sort_unstable();
+        keys.forget(PODS, two_clusters(object), &posted);
+        note(&mut keys, object..object + 1, two_clusters, |object| object);
+        assert_eq!(keys.take_due(), None);
+    }
+    note(&mut keys, 3000..4000, two_clusters, |object| object);
+    assert_eq!(keys.take_due(), Some((PODS, KEY)));
+}
+
+/// It comes first, and brings three of four objects.
+#[test]
+fn a_cluster_of_very_many_objects_says_nothing_of_another() {
+    let cluster = |object: u64| i64::from(object.is_multiple_of(4));
+    let named = |object: u64| match object.is_multiple_of(4) {
+        true => object / 4 % 10,
+        false => 1000 + object,
+    };
+    for objects in [1000, 4000, 64_000] {
+        check(objects, cluster, named, false);
+    }
+}
+
 #[test]
 fn what_was_not_stored_is_due_again() {
     let mut keys = keys();
     note(&mut keys, 0..1000, two_clusters, |object| object);
     let decided = decide(&mut keys, 1000);
-    keys.undo(decided);
+    keys.undo(decided[0]);
     assert!(keys.unposted(PODS).is_empty());
     assert_eq!(decide(&mut keys, 5000), [(PODS, KEY)]);
 }

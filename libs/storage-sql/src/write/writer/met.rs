@@ -10,7 +10,7 @@ use crate::write::stage::Staged;
 /// The labels of the objects that one batch added.
 pub(super) struct Met<'a> {
     batch: &'a Prepared,
-    /// The stream had no object before.
+    /// The stream had no object before, and has some now.
     is_first: bool,
     added: Vec<&'a [Label]>,
 }
@@ -21,10 +21,11 @@ impl<'a> Met<'a> {
             Effect::Add { new, .. } => Some(&new.labels[..]),
             _ => None,
         });
+        let added = Vec::from_iter(added);
         Self {
             batch,
-            is_first: before.objects == 0,
-            added: added.collect(),
+            is_first: before.objects == 0 && !added.is_empty(),
+            added,
         }
     }
 

@@ -228,3 +228,32 @@ async fn a_key_is_learnt_though_somebody_else_fills_a_stream_that_was_begun_here
         assert_eq!(one.labels.unposted(resource).len(), 1);
     }
 }
+
+/// Two clusters come after a restart, whose objects have values of their own for a label that all others have in common.
+#[tokio::test]
+async fn few_clusters_decide_nothing_for_many_that_were_there_before() {
+    for place in Place::of_each_kind() {
+        let mut fleet = Fleet::in_place(place, 20).await;
+        fleet.open().await;
+        let streams = fleet.clusters.iter().copied();
+        let streams = Vec::from_iter(streams.zip(fleet.streams.iter().cloned()));
+        let database = Contended::new(Arc::clone(&fleet.database), 0);
+        let [mut before, mut after] = [0; 2].map(|_| {
+            let mut writer = writer_on(&database, fleet.committed.clone());
+            writer.labels = LabelKeys::new(16);
+            writer
+        });
+        let common = streams[..18].iter().map(|(cluster, stream)| {
+            let pod = object("ns", "common").label("id", "web").build();
+            let batch = room::batch_of(*cluster, stream, vec![Change::Put(pod)]);
+            Work::Write(prepared(batch))
+        });
+        let done = before.results(&Vec::from_iter(common)).await;
+        assert!(done.iter().all(Result::is_ok), "{done:?}");
+        for round in 0..20 {
+            write_own_value(&mut after, round, &streams[18..]).await;
+        }
+        let resource = streams[0].1.resource.0;
+        assert!(after.labels.unposted(resource).is_empty());
+    }
+}
