@@ -154,7 +154,7 @@ struct TooMuch;
 /// A transaction was given up because it would have taken too much: what was to be done in it succeeds in several.
 pub(crate) fn too_much(edits: usize) -> StoreError {
     StoreError::Unavailable {
-        reason: format!("a transaction would have edited the index in {edits} places or more"),
+        reason: format!("a transaction would have written in {edits} places or more"),
         source: Box::new(TooMuch),
     }
 }

@@ -40,7 +40,11 @@ impl Delta {
             version: head.catalog,
             incarnation: head.incarnation.clone(),
             clusters: rows(connection, clusters, cluster_labels::decode_since).await?,
-            gone: rows(connection, gone::since(since), gone::decode).await?,
+            gone: match since {
+                // Who begins knows of nothing that could be gone.
+                0 => vec![],
+                since => rows(connection, gone::since(since), gone::decode).await?,
+            },
             types: rows(connection, types, catalog::decode_type).await?,
             streams: rows(connection, streams, stream::decode_since).await?,
             health: rows(connection, health, catalog::decode_health).await?,

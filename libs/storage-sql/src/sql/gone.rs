@@ -56,6 +56,15 @@ pub(crate) fn decode(row: &dyn Row) -> Result<(i64, i32), StoreError> {
     Ok((row.int(0)?, type_id(row.int(1)?)?))
 }
 
+/// The count up to which so many were hidden, if more were.
+pub(crate) fn count_of_first(many: i64) -> Statement {
+    Statement::fixed(
+        "gone.count_of_first",
+        "SELECT seq FROM gone ORDER BY seq LIMIT 1 OFFSET ?",
+        [many.into()],
+    )
+}
+
 /// Drops what was hidden up to a count.
 pub(crate) fn drop_until(seq: i64) -> Statement {
     Statement::fixed("gone.drop", "DELETE FROM gone WHERE seq <= ?", [seq.into()])

@@ -144,6 +144,7 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         gone::note_cluster(CLUSTER),
         gone::since(9),
         gone::drop_until(3),
+        gone::count_of_first(8000),
         catalog::cluster(CLUSTER),
         catalog::clusters_called("member1"),
         catalog::clusters_of_names(dialect, &["member1", "member2"]),

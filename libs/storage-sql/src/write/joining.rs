@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, StoreError};
 
-use crate::backend::error::collided;
+use crate::backend::error::{collided, too_much};
 use crate::sql::catalog::{self, NewCluster, OwnedRow};
 use crate::sql::head::Numbered;
 use crate::write::clusters::{come_back, hide, of_names, see};
@@ -65,6 +65,10 @@ async fn join_alone<'a>(
     hide(session, &leaving).await?;
     let returning = Vec::from_iter(std::mem::take(&mut changes.come_back));
     come_back(session, &returning).await?;
+    // Each of them is stamped with the head in hand, which all other writers wait for.
+    if session.catalog.streams.len() > session.portions.changes && joining.len() > 1 {
+        return Err(too_much(session.catalog.streams.len()));
+    }
     let new = Vec::from_iter(ids.zip(changes.without(joining)));
     make(session, &new).await?;
     let made = new.iter().map(|(id, one)| (one.name, ClusterId(*id)));

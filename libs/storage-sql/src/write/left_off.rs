@@ -9,8 +9,11 @@ use armadex_storage::{MemberPosition, Phase};
 
 use crate::sql::stream::StreamRow;
 
-/// Streams that are remembered, 40 bytes each: ten thousand clusters of some 25 types. What is forgotten is written to unasked.
-const MOST: usize = 1 << 18;
+/// Streams that are remembered, some 50 bytes each: ten thousand clusters of a hundred types. What is forgotten is held before it is written to.
+const MOST: usize = 1 << 20;
+
+/// Where there is no room for more, one in so many is forgotten: of a process with more streams than that most stay known.
+const ONE_IN: usize = 8;
 
 /// A cluster and a type.
 type Key = (i64, i32);
@@ -61,14 +64,24 @@ impl LeftOff {
 
     /// The transaction is committed.
     pub(crate) fn settle(&mut self) {
-        if self.committed.len() + self.pending.len() > MOST {
-            self.committed.clear();
-            self.disputed.clear();
+        let is_new = |(key, _): &&(Key, Standing)| !self.committed.contains_key(key);
+        if self.committed.len() + self.pending.iter().filter(is_new).count() > MOST {
+            self.forget_some();
         }
         for (key, _) in &self.pending {
             self.disputed.remove(key);
         }
         self.committed.extend(self.pending.drain(..));
+    }
+
+    fn forget_some(&mut self) {
+        let mut at = 0;
+        self.committed.retain(|_, _| {
+            at += 1;
+            at % ONE_IN != 0
+        });
+        let committed = &self.committed;
+        self.disputed.retain(|key| committed.contains_key(key));
     }
 
     /// The transaction was undone before its commit: its streams stand where they were left, or are somebody else's by now.
@@ -158,6 +171,26 @@ mod tests {
             assert!(left.agrees(&found));
         }
         assert!(left.is_to_be_held((1, 2), 7));
+    }
+
+    /// Each moves in turn, as bookmarks do it.
+    #[test]
+    fn of_more_streams_than_are_remembered_most_stay_known() {
+        let mut left = LeftOff::default();
+        let all = i64::try_from(MOST + MOST / 8).expect("few");
+        let mut held = 0;
+        for round in 0..2 {
+            for group in 0..all / 1024 {
+                let keys = (0..1024).map(|at| (group * 1024 + at, 2));
+                for key in keys {
+                    held += usize::from(round > 0 && left.is_to_be_held(key, 7));
+                    left.moves(key, 7, None, round);
+                }
+                left.settle();
+                assert!(left.committed.len() <= MOST);
+            }
+        }
+        assert!(held * 2 < MOST, "{held} were held");
     }
 
     #[test]

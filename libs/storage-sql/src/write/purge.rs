@@ -99,10 +99,16 @@ async fn is_time_for_what_left(
 /// Changes of the catalogue for which it is remembered what was hidden by them: a reader that knows none of so many reads everything anew.
 const REMEMBERED: i64 = 10_000;
 
+/// So many of these are forgotten by one step, and what one change has hidden beside the last of them.
+const FORGOTTEN: i64 = 8000;
+
 /// The last thing of a step, for it holds the head.
 async fn forget(connection: &mut dyn Connection) -> Result<(), StoreError> {
     let head = head_row::read(connection).await?;
     let until = head.catalog - REMEMBERED;
+    let first = gone::count_of_first(FORGOTTEN);
+    let first = row(connection, first, |r| r.int(0)).await?;
+    let until = first.map_or(until, |first| until.min(first));
     if until > head.floor && connection.execute(gone::drop_until(until)).await? > 0 {
         connection.execute(head::raise_floor(until)).await?;
     }

@@ -1,6 +1,7 @@
 //! What one step of a purge takes.
 
 use super::*;
+use crate::sql::gone;
 use crate::write::purge::IN_A_ROW;
 
 /// Closes all streams and purges them; gives how many objects went with each step.
@@ -364,4 +365,31 @@ async fn purge_steps(fleet: &mut Fleet, steps: usize) {
         let purge = vec![Work::Purge(5, Duration::ZERO)];
         fleet.carry_out(purge).await;
     }
+}
+
+/// A fleet that went is a row for each of its streams, and the catalogue may not change for long.
+#[tokio::test]
+async fn what_readers_need_not_hear_of_any_more_is_forgotten_some_at_a_time() {
+    let mut fleet = Fleet::of(0).await;
+    let database = Contended::new(Arc::clone(&fleet.database), 0);
+    run(&database, "UPDATE head SET catalog = 40000").await;
+    run(
+        &database,
+        "INSERT INTO gone (seq, cluster, type) WITH RECURSIVE n (n) AS \
+         (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 30000) SELECT n, n, 1 FROM n",
+    )
+    .await;
+    let mut left = vec![];
+    for _ in 0..5 {
+        let purge = vec![Work::Purge(500, Duration::ZERO)];
+        fleet.carry_out(purge).await;
+        let mut reader = fleet.database.read(Lane::Short).await.expect("a reader");
+        let head = head_row::read(&mut *reader).await.expect("a head");
+        let gone = rows(&mut *reader, gone::since(0), gone::decode).await;
+        reader.rollback().await.expect("ended");
+        let gone = gone.expect("rows").len();
+        assert_eq!(head.floor, 30_000 - i64::try_from(gone).expect("few"));
+        left.push(gone);
+    }
+    assert_eq!(left, [21_999, 13_998, 5997, 0, 0]);
 }

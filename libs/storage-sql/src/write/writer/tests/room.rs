@@ -1,6 +1,7 @@
 //! How many transactions it takes to store what edits the index in many places.
 
 use armadex_databases::{Database as TestDatabase, Engine};
+use armadex_model::ClusterName;
 use armadex_storage::conformance::Fixture;
 use armadex_storage::conformance::fixture::{
     ObjectBuilder, Writer as StreamWriter, all_pods, live,
@@ -371,4 +372,25 @@ async fn a_batch_whose_stream_is_taken_over_between_its_transactions_is_refused(
     let done = carry_out(Work::Write(batch)).await;
     let is_rest = |written: Written| written.added == 8 && written.unchanged == 8;
     assert!(matches!(done, Ok(Done::Written(written)) if is_rest(written)));
+}
+
+/// All of their streams are stamped with the head in hand.
+#[tokio::test]
+async fn clusters_that_come_back_at_once_do_so_a_few_thousand_streams_at_a_time() {
+    let mut fleet = Fleet::of(4).await;
+    fleet.open().await;
+    let names = ["c-000", "c-001", "c-002", "c-003"].map(|name| name.parse().expect("a name"));
+    let leaves = names
+        .clone()
+        .map(|name: ClusterName| Work::Leave(name, "uid".into()));
+    fleet.carry_out(Vec::from(leaves)).await;
+    let database = Contended::new(Arc::clone(&fleet.database), 0);
+    let mut writer = writer_on(&database, fleet.committed.clone());
+    writer.portions.changes = 2;
+    let joins = names.map(|name| Work::Join(name, "uid".into(), String::new()));
+    for (done, cluster) in writer.results(&joins).await.iter().zip(&fleet.clusters) {
+        let is_back = matches!(done, Ok(Done::Joined(joined)) if joined == cluster);
+        assert!(is_back, "{done:?}");
+    }
+    assert_eq!(database.begun.load(SeqCst), 3, "all, and two halves");
 }

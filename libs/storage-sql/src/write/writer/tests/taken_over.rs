@@ -210,8 +210,9 @@ async fn meets_both(engine: Engine, location: &Location, fleet: &Fleet) {
     let results = writing.await.expect("no panic");
     let fenced = 1 + usize::from(is_taken);
     assert_eq!(outcomes(&results), (fenced, 8 - fenced));
-    // Where it is the group that is ended, it may have the stream again before whoever waits for it, and meet the same once more.
+    // Where it is the group that is ended, it may have the stream again before whoever waits for it, and meet the same once more. And where this takes long it has
+    // waited for the numbers as long as one may, and begins anew.
     let begun = contended.begun.load(SeqCst);
-    let expected = if is_taken { 3..=4 } else { 2..=2 };
+    let expected = if is_taken { 3..=4 } else { 2..=3 };
     assert!(expected.contains(&begun), "{begun} for {expected:?}");
 }
