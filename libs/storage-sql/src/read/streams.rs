@@ -19,8 +19,9 @@ const CLUSTERS: u32 = 1000;
 pub(crate) async fn clusters(connection: &mut dyn Connection) -> Result<Vec<Joined>, StoreError> {
     let mut found = Vec::new();
     let mut after = 0;
+    let dialect = connection.dialect();
     loop {
-        let statement = catalog::joined_clusters(after, CLUSTERS);
+        let statement = catalog::joined_clusters(dialect, after, CLUSTERS);
         let some = rows(connection, statement, catalog::decode_joined).await?;
         let Some(last) = some.last() else {
             return Ok(found);

@@ -212,15 +212,20 @@ pub(crate) fn claim_clusters(dialect: Dialect, owner: &str, ids: &[i64]) -> Stat
 }
 
 /// The next active clusters.
-pub(crate) fn joined_clusters(after: i64, limit: u32) -> Statement {
-    Statement::fixed(
+pub(crate) fn joined_clusters(dialect: Dialect, after: i64, limit: u32) -> Statement {
+    Sql::new(
+        dialect,
         "cluster.joined",
-        "SELECT id, name, incarnation, owner, \
-         COALESCE((SELECT MAX(at) FROM stream WHERE cluster = id), 0), \
+        "SELECT id, name, incarnation, owner, COALESCE((SELECT MAX(at) FROM stream",
+    )
+    .push(dialect.by_key())
+    .bound(
+        " WHERE cluster = id), 0), \
          COALESCE((SELECT seen FROM owner o WHERE o.name = cluster.owner), 0) FROM cluster \
          WHERE active = ? AND id > ? ORDER BY id LIMIT ?",
         [ACTIVE.into(), after.into(), limit.into()],
     )
+    .build()
 }
 
 /// A cluster that has not left, and when something of it was written or its owner was seen last, in seconds since 1970.

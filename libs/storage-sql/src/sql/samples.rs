@@ -156,7 +156,7 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         catalog::left_by(61_000),
         catalog::left_until(1_000, 128),
         catalog::claim_clusters(dialect, "b", &[CLUSTER, 8]),
-        catalog::joined_clusters(CLUSTER, 1000),
+        catalog::joined_clusters(dialect, CLUSTER, 1000),
         catalog::delete_cluster(CLUSTER),
         catalog::owners(dialect, &[CLUSTER, 8]),
         catalog::hold_owners(dialect, &[CLUSTER, 8]),
