@@ -9,7 +9,7 @@ use armadex_storage::{MemberPosition, Phase};
 
 use crate::sql::stream::StreamRow;
 
-/// Streams that are remembered, some 50 bytes each: ten thousand clusters of a hundred types. What is forgotten is held before it is written to.
+/// Streams that are remembered, some 70 bytes each: ten thousand clusters of a hundred types. What is forgotten is held before it is written to.
 const MOST: usize = 1 << 20;
 
 /// Where there is no room for more, one in so many is forgotten: of a process with more streams than that most stay known.

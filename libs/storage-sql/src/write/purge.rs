@@ -105,14 +105,27 @@ const FORGOTTEN: i64 = 8000;
 /// The last thing of a step, for it holds the head.
 async fn forget(connection: &mut dyn Connection) -> Result<(), StoreError> {
     let head = head_row::read(connection).await?;
-    let until = head.catalog - REMEMBERED;
-    let first = gone::count_of_first(FORGOTTEN);
-    let first = row(connection, first, |r| r.int(0)).await?;
-    let until = first.map_or(until, |first| until.min(first));
-    if until > head.floor && connection.execute(gone::drop_until(until)).await? > 0 {
+    // What is hidden by now may have been stamped long ago.
+    let until = head.floor.max(head.catalog - REMEMBERED);
+    let first = hidden_up_to(connection, 0).await?;
+    if first.is_none_or(|first| first > until) {
+        return Ok(());
+    }
+    let some = hidden_up_to(connection, FORGOTTEN).await?;
+    let until = some.map_or(until, |some| until.min(some));
+    connection.execute(gone::drop_until(until)).await?;
+    if until > head.floor {
         connection.execute(head::raise_floor(until)).await?;
     }
     Ok(())
+}
+
+/// The count up to which so many were hidden, and one more.
+async fn hidden_up_to(
+    connection: &mut dyn Connection,
+    many: i64,
+) -> Result<Option<i64>, StoreError> {
+    row(connection, gone::count_of_first(many), |r| r.int(0)).await
 }
 
 async fn no_stream_left(connection: &mut dyn Connection) -> Result<bool, StoreError> {

@@ -1,8 +1,9 @@
 //! What is stored under a label key: how many objects carry it, and in which clusters.
 
+use std::collections::BTreeSet;
+
 use armadex_storage::StoreError;
 
-use super::TypeKey;
 use super::begun::Begun;
 use crate::backend::{Connection, row, rows};
 use crate::form::namespace_id::{cluster_of, ids_of};
@@ -12,6 +13,8 @@ use crate::sql::{dictionary, post};
 const MOST_BLOCKS: usize = 65_536;
 /// Clusters that are looked for: each takes a statement.
 const MOST_CLUSTERS: usize = 64;
+/// So many of them in a row, where there are more: whoever brings one after the other has numbers in a row.
+const IN_A_ROW: usize = 8;
 /// Those that were met have to be as many as one in so many of all that carry the key: several processes fill a store, and none meets the clusters of the others.
 const ONE_IN: usize = 8;
 
@@ -19,7 +22,7 @@ const ONE_IN: usize = 8;
 /// each block.
 pub(super) async fn stored(
     connection: &mut dyn Connection,
-    (resource, key): TypeKey,
+    (resource, key): (i32, i64),
     ranges: &[(i64, i64)],
     met: u64,
 ) -> Result<u64, StoreError> {
@@ -43,7 +46,7 @@ pub(super) async fn stored(
 /// decides nothing for the others, nor for those that may carry the key one day.
 pub(super) async fn has_spoken(
     connection: &mut dyn Connection,
-    due: TypeKey,
+    due: (i32, i64),
     begun: &Begun,
 ) -> Result<bool, StoreError> {
     let (resource, _) = due;
@@ -52,32 +55,40 @@ pub(super) async fn has_spoken(
     if shown.is_empty() {
         return Ok(false);
     }
-    let from = rand::random_range(0..shown.len());
-    let carriers = carriers(connection, due, &shown, from).await?;
-    let met = carriers
+    let in_a_row = match shown.len() <= MOST_CLUSTERS {
+        true => MOST_CLUSTERS,
+        false => IN_A_ROW,
+    };
+    let mut found = BTreeSet::new();
+    for _ in 0..MOST_CLUSTERS / in_a_row {
+        let from = shown[rand::random_range(0..shown.len())];
+        found.extend(carriers(connection, due, (&shown, from), in_a_row).await?);
+    }
+    let met = found
         .iter()
         .filter(|cluster| begun.has(resource, **cluster));
     Ok(match met.count() {
         0 => false,
         1 => shown.len() == 1,
-        met => met * ONE_IN >= carriers.len(),
+        met => met * ONE_IN >= found.len(),
     })
 }
 
-/// Some of the shown clusters that carry a key, in turn from one of them on: all, unless they are very many.
+/// Some of the shown clusters that carry a key, from one of them on and then from the first on.
 async fn carriers(
     connection: &mut dyn Connection,
-    (resource, key): TypeKey,
-    shown: &[i64],
-    from: usize,
+    (resource, key): (i32, i64),
+    (shown, from): (&[i64], i64),
+    most: usize,
 ) -> Result<Vec<i64>, StoreError> {
     let mut carriers = Vec::new();
-    let (mut next, mut is_behind) = (ids_of(shown[from]).0, true);
-    for _ in 0..MOST_CLUSTERS {
+    let (mut next, mut is_behind) = (ids_of(from).0, true);
+    // Once more for where it begins anew.
+    for _ in 0..=most {
         let found = post::next_namespace(connection.dialect(), key, resource, next);
         let found = row(connection, found, |r| r.int(0)).await?.map(cluster_of);
         next = match found {
-            Some(cluster) if is_behind || cluster < shown[from] => {
+            Some(cluster) if is_behind || cluster < from => {
                 if shown.binary_search(&cluster).is_ok() {
                     carriers.push(cluster);
                 }
