@@ -82,9 +82,21 @@ impl StoreFlags {
         let standing = standing.with_context(|| format!("cannot open the store {location}"))?;
         anyhow::ensure!(
             standing.version.is_some(),
-            "there is no store at {location}: name the file, or the database, with --store"
+            "there is no store at {location}: {}",
+            self.where_to_name_it()
         );
         Ok(location)
+    }
+
+    /// Beside a storage configuration nothing else may say where it is.
+    fn where_to_name_it(&self) -> String {
+        match &self.storage_config {
+            Some(path) => format!(
+                "name the file, or the database, in --storage-config {}, or in the variables DB_... that count before it",
+                path.display()
+            ),
+            None => "name the file, or the database, with --store".to_owned(),
+        }
     }
 
     /// Opens the store; it serves both traits, and writes on the threads of `writes`.
@@ -213,6 +225,27 @@ mod tests {
         assert!(refused(&arguments).contains("and --store both"));
         // As if the URL had come from the environment.
         assert!(refused(&["armadex"]).contains("and $ARMADEX_STORE both"));
+    }
+
+    #[tokio::test]
+    async fn a_store_that_is_not_there_is_named_where_it_was_said_to_be() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let missing = folder.path().join("a.db").display().to_string();
+        let file = folder.path().join("storage.yaml");
+        let config = format!("type: sqlite\ndsn: {missing}\n");
+        std::fs::write(&file, config).expect("a file");
+        let config = format!("--storage-config={}", file.display());
+        let store = format!("--store=sqlite:{missing}");
+        for (flag, way_out) in [
+            (store, "with --store".to_owned()),
+            (config.clone(), format!("in {}", config.replace('=', " "))),
+        ] {
+            let Command { store } = Command::try_parse_from(["armadex", &flag]).expect("flags");
+            let refused = store.existing().await.expect_err("nothing is there");
+            let refused = refused.to_string();
+            assert!(refused.starts_with("there is no store at"), "{refused}");
+            assert!(refused.contains(&way_out), "{refused}");
+        }
     }
 
     #[tokio::test]

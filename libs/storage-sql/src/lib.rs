@@ -27,6 +27,7 @@ mod write;
 pub use backend::Disk;
 pub use backend::guarded::Availability;
 pub use backend::schema::{PendingMigration, SchemaStanding};
+pub use backend::sqlite::Compacted;
 pub use copy::{Copied, CopyError, CopyStep, Pace, copy};
 pub use location::{
     ClientCertificate, Draft, Engine, Host, InvalidLocation, Location, Password, Secret, Server,

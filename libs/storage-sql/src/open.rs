@@ -9,7 +9,7 @@ use crate::backend::error::with_place;
 use crate::backend::mysql::{self, MysqlDatabase};
 use crate::backend::postgres::{self, PostgresDatabase};
 use crate::backend::schema::SchemaStanding;
-use crate::backend::sqlite::{self, SqliteDatabase, look, migrate_file};
+use crate::backend::sqlite::{self, Compacted, SqliteDatabase, look, migrate_file};
 use crate::backend::{SharedDatabase, head_row, incarnation, schema};
 use crate::location::{Engine, Location, Server};
 use crate::options::Options;
@@ -56,7 +56,7 @@ pub async fn open_replica(location: &Location, options: &Options) -> Result<SqlS
             Arc::new(PostgresDatabase::replica(server, options)),
         ),
     };
-    standing.check_as_it_is()?;
+    standing.check_as_replica()?;
     SqlStore::follow(database, options).await
 }
 
@@ -140,13 +140,21 @@ async fn give_another_incarnation(database: &SharedDatabase) -> Result<i64, Stor
 }
 
 /// Writes a SQLite file anew, without free space.
-pub async fn compact(location: &Location) -> Result<(), StoreError> {
-    match location {
-        Location::Sqlite(path) => sqlite::compact(path, &Options::default()).await,
-        Location::Server(server) => Err(StoreError::Unsupported {
-            what: format!("{} gives space back by itself", server.engine.name()),
-        }),
-    }
+pub async fn compact(location: &Location) -> Result<Compacted, StoreError> {
+    let what = match location {
+        Location::Sqlite(path) => return sqlite::compact(path, &Options::default()).await,
+        Location::Server(server) => match server.engine {
+            Engine::Postgres => {
+                "only a SQLite file is written anew: PostgreSQL uses again what was freed by itself, and `REINDEX INDEX CONCURRENTLY` of `ver_pkey` and `obj_pkey` gives \
+                 back what these two keep"
+            }
+            Engine::Mysql => {
+                "only a SQLite file is written anew: MySQL and MariaDB use again what was freed by themselves, and `OPTIMIZE TABLE ver` gives it back to the disk, for which \
+                 it copies the table"
+            }
+        },
+    };
+    Err(StoreError::Unsupported { what: what.into() })
 }
 
 impl SqlStore {
@@ -166,5 +174,26 @@ impl SqlStore {
     pub async fn postgres(server: &Server, options: &Options) -> Result<Self, StoreError> {
         let database = PostgresDatabase::open(server, options).await?;
         Self::start(Arc::new(database), options).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_is_not_compacted_and_what_gives_space_back_there_is_named() {
+        for (url, statement) in [
+            (
+                "postgres://u@db.example/fleet",
+                "`REINDEX INDEX CONCURRENTLY`",
+            ),
+            ("mysql://u@db.example/fleet", "`OPTIMIZE TABLE ver`"),
+        ] {
+            let location = url.parse().expect("a location");
+            let refused = compact(&location).await.expect_err("it is a server");
+            let refused = refused.to_string();
+            assert!(refused.contains(statement), "{refused}");
+        }
     }
 }

@@ -6,7 +6,7 @@ mod pods;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use armadex_databases::{Engine, Server, Setup, administer};
+use armadex_databases::{Database, Engine, Server, Setup, administer};
 use armadex_storage::conformance::Fixture;
 use armadex_storage::conformance::fixture::{all_pods, name};
 use armadex_storage::{Head, MemberPosition, Search as _, Sink as _, StoreError};
@@ -52,6 +52,20 @@ async fn a_file_has_no_replicas() {
         matches!(refused, StoreError::Unsupported { .. }),
         "{refused}"
     );
+}
+
+/// As a replica that is asked before it has got anything: what there is to do is to be done where it comes from.
+#[tokio::test]
+async fn a_replica_without_a_store_leads_to_the_one_that_it_follows() {
+    for engine in [Engine::Postgres, Engine::Mysql] {
+        let database = Database::for_test(engine).expect("no trouble");
+        let Some(database) = database else { continue };
+        let place: Location = database.patient_url().parse().expect("a place");
+        let opened = armadex_storage_sql::open_replica(&place, &Options::default()).await;
+        let refused = opened.err().expect("nothing is there").to_string();
+        let told = "the store cannot be used: nothing has come to this replica yet";
+        assert!(refused.starts_with(told), "{refused}");
+    }
 }
 
 /// As after a failover that nobody fenced: a replica is promoted before it has got the last commits, and is the first that is asked; the server that it followed comes

@@ -66,10 +66,10 @@ pub enum StoreError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The database's content or schema is not what it must be; retrying does not help.
-    #[error("the store is damaged or of another version: {reason}")]
+    /// What was found is no store, or not one that this binary can use: damaged, unfinished, of another version, on a server that is too old. Retrying does not help.
+    #[error("the store cannot be used: {reason}")]
     Broken {
-        /// What was found.
+        /// What was found, of the store as "it", and the way out where there is one.
         reason: String,
     },
 }

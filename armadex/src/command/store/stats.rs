@@ -234,7 +234,7 @@ fn disk(disk: &Disk) -> String {
 }
 
 /// Three figures, in powers of ten.
-fn bytes(number: u64) -> String {
+pub(super) fn bytes(number: u64) -> String {
     let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
     let (mut value, mut unit) = (number as f64, 0);
     while value >= 999.5 {

@@ -10,7 +10,7 @@ pub(crate) fn in_a_status(error: &StoreError) -> String {
     let what = match error {
         StoreError::Unavailable { .. } | StoreError::Gone { .. } => "the store is not available",
         StoreError::Denied { .. } => "the store lets the synchro do less than it has to",
-        StoreError::Broken { .. } => "the store is damaged or of another version",
+        StoreError::Broken { .. } => "the store cannot be used",
         StoreError::Unsupported { .. } => "the store cannot be used as it is set up",
         StoreError::Fenced { .. }
         | StoreError::Left { .. }

@@ -325,12 +325,25 @@ impl SchemaStanding {
 
     /// Whether there is a store that may be opened without a migration.
     pub(crate) fn check_as_it_is(&self) -> Result<(), StoreError> {
+        self.check("there is none", "run `armadex migrate` first")
+    }
+
+    /// The same of a replica, to which all comes from the store that it follows.
+    pub(crate) fn check_as_replica(&self) -> Result<(), StoreError> {
+        self.check(
+            "nothing has come to this replica yet from a store that it follows: see that it follows one, and that `armadex migrate` or a process that writes has \
+             opened that",
+            "run `armadex migrate` on the store that this replica follows",
+        )
+    }
+
+    fn check(&self, none: &str, way_out: &str) -> Result<(), StoreError> {
         let newest = self.newest;
         match self.version {
-            None => Err(broken("there is no store")),
+            None => Err(broken(none)),
             Some(version) if self.is_behind() => Err(broken(format!(
-                "its schema has version {version}, and this binary works with version {newest}: run `armadex migrate` first, which may end \
-                 older binaries that run, or use a binary of that release"
+                "its schema has version {version}, and this binary works with version {newest}: {way_out}, which may end older binaries that run, or use a \
+                 binary of that release"
             ))),
             Some(_) => Ok(()),
         }
@@ -410,6 +423,19 @@ mod tests {
             assert!(refused.contains(words), "{refused}");
         }
         assert!(of(&[]).is_err(), "there is none");
+    }
+
+    /// Nobody can migrate a replica.
+    #[test]
+    fn a_replica_that_lacks_something_leads_to_the_store_that_it_follows() {
+        let of = |run: &[i64]| SchemaStanding::of(Dialect::Postgres, run).check_as_replica();
+        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9]).is_ok());
+        for run in [&[][..], &[1, 2]] {
+            let refused = of(run).expect_err("refused").to_string();
+            assert!(refused.contains("replica"), "{refused}");
+            assert!(refused.contains("`armadex migrate`"), "{refused}");
+            assert!(refused.contains("follows"), "{refused}");
+        }
     }
 
     #[test]

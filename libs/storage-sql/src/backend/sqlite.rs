@@ -264,9 +264,25 @@ pub(crate) async fn migrate_file(path: &Path, options: &Options) -> Result<(), S
     migrated
 }
 
+/// What came of writing a file anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    /// The bytes that the file had.
+    pub before: u64,
+    /// Those that it has; `None` where somebody read it all the while, so that what takes its place lies in the log beside it.
+    pub after: Option<u64>,
+}
+
 /// Writes the whole file anew; see [`space`].
-pub(crate) async fn compact(path: &Path, options: &Options) -> Result<(), StoreError> {
-    space::rewrite(compact_options(path, options)).await
+pub(crate) async fn compact(path: &Path, options: &Options) -> Result<Compacted, StoreError> {
+    let bytes = || {
+        let file = std::fs::metadata(path).map_err(|err| out_of_reach(path, err))?;
+        Ok(file.len())
+    };
+    let before = bytes()?;
+    let is_done = space::rewrite(compact_options(path, options)).await?;
+    let after = is_done.then(bytes).transpose()?;
+    Ok(Compacted { before, after })
 }
 
 /// The copy that becomes the file anew is as large as that, and has its place on the disk.

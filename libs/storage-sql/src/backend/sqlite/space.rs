@@ -54,19 +54,20 @@ async fn figure(
     sqlx::query_scalar(pragma).fetch_one(connection).await
 }
 
-/// Writes the whole file anew, without free space, and so that later steps can give space back. Nobody writes meanwhile.
-pub(super) async fn rewrite(options: SqliteConnectOptions) -> Result<(), StoreError> {
+/// Writes the whole file anew, without free space, and so that later steps can give space back. Nobody writes meanwhile. Whether the new file is in the place of the
+/// former one: while somebody reads that, it lies in the log beside it.
+pub(super) async fn rewrite(options: SqliteConnectOptions) -> Result<bool, StoreError> {
     let doing = |err| classify("writing the database file anew", err);
     let mut connection = options.connect().await.map_err(doing)?;
-    for sql in [
-        "PRAGMA auto_vacuum = INCREMENTAL",
-        "VACUUM",
-        "PRAGMA wal_checkpoint(TRUNCATE)",
-    ] {
+    for sql in ["PRAGMA auto_vacuum = INCREMENTAL", "VACUUM"] {
         let done = sqlx::query(sql).execute(&mut connection).await;
         done.map_err(doing)?;
     }
-    connection.close().await.map_err(doing)
+    // That somebody reads is no error of this one: its row says so.
+    let kept = figure(&mut connection, "PRAGMA wal_checkpoint(TRUNCATE)").await;
+    let is_kept = kept.map_err(doing)? != 0;
+    connection.close().await.map_err(doing)?;
+    Ok(!is_kept)
 }
 
 /// What the file has in it, by table and index.

@@ -75,9 +75,12 @@ async fn a_file_that_was_made_without_it_is_written_anew_on_demand() {
     purge_all(&store, &pods).await;
     let head = store.head().await.expect("a head");
     store.shutdown().await;
-    assert!(bytes(&place) > 10 << 20);
-    compact(&place.path(), &options).await.expect("compacted");
-    assert!(bytes(&place) < 1 << 20);
+    let before = bytes(&place);
+    assert!(before > 10 << 20);
+    let compacted = compact(&place.path(), &options).await.expect("compacted");
+    let after = Some(bytes(&place));
+    assert_eq!(compacted, Compacted { before, after });
+    assert!(after < Some(1 << 20));
     let store = open_store(&place).await;
     assert_eq!(store.head().await.expect("a head"), head);
     let pods = fill(&store).await;
@@ -86,6 +89,28 @@ async fn a_file_that_was_made_without_it_is_written_anew_on_demand() {
     fixture_of(&store).purge(2000).await;
     store.shutdown().await;
     assert!(bytes(&place) < LEFT, "{}", bytes(&place));
+}
+
+/// Whoever reads it keeps the former file where it is, and that is said.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_somebody_reads_is_not_said_to_be_smaller() {
+    let place = Home::new();
+    let database = place.database().await.expect("a database");
+    let options = Options {
+        busy_timeout: Duration::ZERO,
+        ..Options::default()
+    };
+    let mut reading = database.read(Lane::Search).await.expect("a transaction");
+    head_row::read(&mut *reading).await.expect("a head");
+    let before = bytes(&place);
+    let compacted = compact(&place.path(), &options).await.expect("compacted");
+    let after = None;
+    assert_eq!(compacted, Compacted { before, after });
+
+    reading.rollback().await.expect("ended");
+    let compacted = compact(&place.path(), &options).await.expect("compacted");
+    assert_eq!(compacted.after, Some(bytes(&place)));
+    database.close().await;
 }
 
 /// How many pages the file may have: no more than it has where that is less, as on a disk without room.
