@@ -80,7 +80,8 @@ static POSTGRES: [Migration; 9] = [
         serves: 7,
         sql: include_str!("../../migrations/postgres/0008_history.sql"),
     },
-    // Who does not know of labels of clusters shows what is asked of them as labels that no object has.
+    // Who does not know of labels of clusters shows the rows of all clusters where some are asked for: `clusterSelector` is no parameter to it, and no object has a label
+    // that chooses clusters. Both ways are new with this version, so nobody asks for them before.
     Migration {
         version: 9,
         name: "labels",
@@ -160,7 +161,8 @@ static SQLITE: [Migration; 12] = [
         serves: 10,
         sql: include_str!("../../migrations/sqlite/0011_history.sql"),
     },
-    // Who does not know of labels of clusters shows what is asked of them as labels that no object has.
+    // Who does not know of labels of clusters shows the rows of all clusters where some are asked for: `clusterSelector` is no parameter to it, and no object has a label
+    // that chooses clusters. Both ways are new with this version, so nobody asks for them before.
     Migration {
         version: 12,
         name: "labels",
@@ -221,7 +223,8 @@ static MYSQL: [Migration; 9] = [
         serves: 7,
         sql: include_str!("../../migrations/mysql/0008_history.sql"),
     },
-    // Who does not know of labels of clusters shows what is asked of them as labels that no object has.
+    // Who does not know of labels of clusters shows the rows of all clusters where some are asked for: `clusterSelector` is no parameter to it, and no object has a label
+    // that chooses clusters. Both ways are new with this version, so nobody asks for them before.
     Migration {
         version: 9,
         name: "labels",
