@@ -550,10 +550,14 @@ fn the_texts_of_all_statements() {
 /// What speaks the wires of PostgreSQL and MySQL has its own way with these, or none.
 #[test]
 fn nothing_is_used_that_distributed_databases_lack() {
-    const LACKING: [&str; 13] = [
+    const LACKING: [&str; 18] = [
         "SEQUENCE",
         "SERIAL",
+        "SMALLSERIAL",
+        "BIGSERIAL",
         "NEXTVAL",
+        "CURRVAL",
+        "SETVAL",
         "AUTO_INCREMENT",
         "ADVISORY",
         "GET_LOCK",
@@ -562,24 +566,64 @@ fn nothing_is_used_that_distributed_databases_lack() {
         "REFERENCES",
         "TRIGGER",
         "JSON",
+        "JSONB",
         "GIN",
         "IDENTITY",
     ];
-    let mut texts: Vec<String> = Vec::new();
-    for dialect in [Dialect::Postgres, Dialect::MySql] {
-        texts.extend(samples(dialect).into_iter().map(|one| one.sql.into_owned()));
-        let migrations = crate::backend::schema::migrations(dialect).iter();
-        let lines = migrations.flat_map(|migration| migration.sql.lines());
-        texts.extend(lines.map(|line| line.split("--").next().unwrap_or(line).to_owned()));
+    // Names of functions have them between others.
+    for (text, word) in [
+        ("SELECT pg_advisory_xact_lock(7)", "ADVISORY"),
+        ("SELECT pg_notify('fleet', '7')", "NOTIFY"),
+        ("CREATE TABLE a (id bigserial)", "BIGSERIAL"),
+        ("SELECT get_lock('fleet', 1)", "GET_LOCK"),
+    ] {
+        assert!(words([text.to_owned()]).contains(word), "{text}");
     }
-    let words = texts.iter().flat_map(|text| {
-        text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-            .map(str::to_ascii_uppercase)
-    });
-    let words: BTreeSet<String> = words.collect();
-    assert!(words.contains("CREATE") && words.contains("SELECT"));
-    let used = LACKING.iter().filter(|word| words.contains(**word));
+    let used = words([Dialect::Postgres, Dialect::MySql].map(texts).concat());
+    assert!(used.contains("CREATE") && used.contains("SELECT"));
+    let used = LACKING.iter().filter(|word| used.contains(**word));
     assert_eq!(Vec::from_iter(used), [&""; 0]);
+}
+
+/// One of them has these and the other one not, or not in the oldest version that will do.
+#[test]
+fn nothing_is_used_that_mysql_and_mariadb_do_not_share() {
+    const OF_ONE: [&str; 8] = [
+        "RETURNING",
+        "LATERAL",
+        "EXCEPT",
+        "INTERSECT",
+        "MINUS",
+        "UUID",
+        "INET6",
+        "VERSIONING",
+    ];
+    let used = words(texts(Dialect::MySql));
+    assert!(used.contains("CREATE") && used.contains("FORCE"));
+    let used = OF_ONE.iter().filter(|word| used.contains(**word));
+    assert_eq!(Vec::from_iter(used), [&""; 0]);
+}
+
+/// Of all statements and migrations.
+fn texts(dialect: Dialect) -> Vec<String> {
+    let statements = samples(dialect).into_iter().map(|one| one.sql.into_owned());
+    let migrations = crate::backend::schema::migrations(dialect).iter();
+    let lines = migrations.flat_map(|migration| migration.sql.lines());
+    let lines = lines.map(|line| line.split("--").next().unwrap_or(line).to_owned());
+    statements.chain(lines).collect()
+}
+
+/// Whole, and what stands between their underscores.
+fn words(texts: impl IntoIterator<Item = String>) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    for text in texts {
+        let whole = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        for word in whole.map(str::to_ascii_uppercase) {
+            words.extend(word.split('_').map(String::from));
+            words.insert(word);
+        }
+    }
+    words
 }
 
 /// Which index a statement is run by is looked at for those that have an example: all of them. Their names are the texts of this form in these files.

@@ -184,6 +184,23 @@ async fn what_other_nodes_have_committed_is_waited_for_where_a_server_may_have_o
     wrong.await.expect_err("that is an error");
 }
 
+/// No column has a collation, by which names that differ in their case alone, or by a space at their end, would be the same: whatever that of the database is.
+#[tokio::test]
+async fn texts_are_compared_byte_by_byte() {
+    let Some(place) = Home::new() else { return };
+    let database = place.open().await.expect("a database");
+    let mut transaction = database.write().await.expect("a transaction");
+    let columns = "SELECT CAST(CONCAT(table_name, '.', column_name, ': ', COALESCE(collation_name, 'none')) AS BINARY) \
+                   FROM information_schema.columns WHERE table_schema = DATABASE() ORDER BY 1";
+    let columns = texts(&mut *transaction, columns).await;
+    transaction.rollback().await.expect("ended");
+    let others = columns.iter().filter(|text| !text.ends_with(": none"));
+    assert_eq!(Vec::from_iter(others), [""; 0]);
+    for column in ["obj.name: none", "cluster.labels: none"] {
+        assert!(columns.contains(&column.to_owned()), "{columns:#?}");
+    }
+}
+
 /// What is set on a connection holds whatever the server's administrator set.
 #[tokio::test]
 async fn texts_are_never_cut_or_folded_and_reads_do_not_write() {
