@@ -28,6 +28,6 @@ pub use database::{Beside, Database};
 pub use engine::Engine;
 pub use galera::Galera;
 pub use not_run::{note_not_run, tell_at_the_end};
-pub use pooler::Pooler;
+pub use pooler::{PoolMode, Pooler};
 pub use server::Server;
 pub use setup::{Disk, Setup};

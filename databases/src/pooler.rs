@@ -1,4 +1,4 @@
-//! A PgBouncer before a PostgreSQL: each transaction gets whichever of its connections is free.
+//! A PgBouncer before a PostgreSQL: each transaction, or each statement, gets whichever of its connections is free.
 
 use std::process::Command;
 
@@ -19,6 +19,24 @@ const SETTINGS: &str = "pgbouncer.ini";
 /// Whom it lets in, and as whom it goes to the server.
 const USERS: &str = "users";
 
+/// For how long a client has one of the pooler's connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolMode {
+    /// To the end of a transaction.
+    Transaction,
+    /// To the end of a statement: there are no transactions.
+    Statement,
+}
+
+impl PoolMode {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Transaction => "transaction",
+            Self::Statement => "statement",
+        }
+    }
+}
+
 /// A running pooler.
 #[derive(Debug)]
 pub struct Pooler {
@@ -37,12 +55,12 @@ impl Pooler {
     }
 
     /// Starts one before a server.
-    pub fn start(server: &Address) -> Result<Self> {
+    pub fn start(server: &Address, mode: PoolMode) -> Result<Self> {
         let user = user_instead_of_root(Engine::Postgres)?;
         let mut keeper = Keeper::start(Engine::Postgres, user.as_ref())?;
         let (port, folder) = (free_port()?, keeper.folder().to_owned());
         let path = |name: &str| folder.join(name).display().to_string();
-        let settings = settings(&version()?, server, port, &path(USERS));
+        let settings = settings(&version()?, server, mode, port, &path(USERS));
         keeper.write(SETTINGS, settings.as_bytes())?;
         let users = format!("\"{}\" \"{}\"\n", server.user(), server.password());
         keeper.write(USERS, users.as_bytes())?;
@@ -80,16 +98,17 @@ fn follows_statements(version: &str) -> bool {
     (numbers.next(), numbers.next()) >= (Some(1), Some(21))
 }
 
-fn settings(version: &str, server: &Address, port: u16, users: &str) -> String {
+fn settings(version: &str, server: &Address, mode: PoolMode, port: u16, users: &str) -> String {
     let follow = match follows_statements(version) {
         true => "max_prepared_statements = 0\n",
         false => "",
     };
     format!(
         "[databases]\n* = host={} port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
-         auth_type = scram-sha-256\nauth_file = {users}\npool_mode = transaction\nmax_client_conn = 500\ndefault_pool_size = 20\n{follow}",
+         auth_type = scram-sha-256\nauth_file = {users}\npool_mode = {}\nmax_client_conn = 500\ndefault_pool_size = 20\n{follow}",
         server.host(),
-        server.port()
+        server.port(),
+        mode.name()
     )
 }
 

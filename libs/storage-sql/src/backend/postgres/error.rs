@@ -4,16 +4,16 @@ use armadex_storage::StoreError;
 
 use crate::backend::error::{Class, classified};
 
-/// What is between us and the server gives another connection to each transaction, and knows nothing of what was prepared.
-const POOLER: &str = "a pooler between here and the database mixes up prepared statements: say prepared=off in the store's URL";
+/// What is between us and the server gives another connection to each statement.
+const NO_TRANSACTIONS: &str = "a pooler between here and the database knows no transactions: it is to be told `pool_mode = transaction`";
+/// Or to each transaction, and knows nothing of what was prepared.
+const MIXED_UP: &str = "a pooler between here and the database mixes up prepared statements: say prepared=off in the store's URL";
 
 /// Sorts an error; `doing` names the statement or the action.
 pub(super) fn classify(doing: &str, err: sqlx::Error) -> StoreError {
-    if code_of(&err).is_some_and(|code| is_of_pooler(&code)) {
-        tracing::error!(statement = doing, error = %err, "{POOLER}");
-        return StoreError::Unsupported {
-            what: POOLER.into(),
-        };
+    if let Some(what) = of_pooler(&err) {
+        tracing::error!(statement = doing, error = %err, "{what}");
+        return StoreError::Unsupported { what: what.into() };
     }
     let class = class(&err);
     classified(doing, err, class)
@@ -57,9 +57,15 @@ fn code_of(err: &sqlx::Error) -> Option<String> {
     Some(code.into_owned())
 }
 
-/// A statement that is not there, or is there twice.
-fn is_of_pooler(code: &str) -> bool {
-    matches!(code, "26000" | "42P05")
+fn of_pooler(err: &sqlx::Error) -> Option<&'static str> {
+    let err = err.as_database_error()?;
+    match &*err.code()? {
+        // A statement that is not there, or is there twice.
+        "26000" | "42P05" => Some(MIXED_UP),
+        // Whatever else a pooler has to say of a client that it ends.
+        "08P01" if err.message().contains("statement pooling mode") => Some(NO_TRANSACTIONS),
+        _ => None,
+    }
 }
 
 fn class_of(code: &str) -> Class {
