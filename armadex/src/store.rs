@@ -227,6 +227,16 @@ mod tests {
         assert!(refused(&["armadex"]).contains("and $ARMADEX_STORE both"));
     }
 
+    /// What those who follow changes are promised, and what that may take.
+    #[tokio::test]
+    async fn what_is_past_is_kept_for_an_hour_and_four_gibibytes_where_nothing_is_said() {
+        let Command { store } = Command::try_parse_from(["armadex"]).expect("flags");
+        let (_, options) = store.options(&Handle::current()).expect("options");
+        assert_eq!(options.watch_window, Duration::from_secs(3600));
+        assert_eq!(options.watch_window_bytes, 4096 << 20);
+        assert_eq!(options.history, None);
+    }
+
     #[tokio::test]
     async fn a_store_that_is_not_there_is_named_where_it_was_said_to_be() {
         let folder = tempfile::tempdir().expect("a folder");

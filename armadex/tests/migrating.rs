@@ -1,8 +1,8 @@
-//! The schema of a store on a server, which the real binary is asked about before it brings it up to date.
+//! The schema of a store on a server, which the real binary is asked about before it brings it up to date; and a server that Clusterpedia's storage configuration names.
 
 use std::process::Command;
 
-use armadex_databases::{Database, Engine, administer};
+use armadex_databases::{Address, Database, Engine, administer};
 
 #[test]
 fn what_a_migration_of_postgresql_would_run_is_told_and_not_run() {
@@ -12,6 +12,80 @@ fn what_a_migration_of_postgresql_would_run_is_told_and_not_run() {
 #[test]
 fn what_a_migration_of_mariadb_would_run_is_told_and_not_run() {
     is_told_and_not_run(Engine::Mysql);
+}
+
+#[test]
+fn clusterpedias_configuration_names_a_postgresql_and_its_variables_the_password() {
+    is_named_by_clusterpedia(Engine::Postgres);
+}
+
+#[test]
+fn clusterpedias_configuration_names_a_mariadb_and_its_variables_the_password() {
+    is_named_by_clusterpedia(Engine::Mysql);
+}
+
+/// Field by field, and as one DSN.
+fn is_named_by_clusterpedia(engine: Engine) {
+    let Some(database) = Database::for_test(engine).expect("a server") else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("storage.yaml");
+    let password = database.server().password();
+    let run = |text: &str, password: &str, arguments: &[&str]| {
+        std::fs::write(&file, text).expect("a file");
+        let run = Command::new(env!("CARGO_BIN_EXE_armadex"))
+            .args(arguments)
+            .arg("--storage-config")
+            .arg(&file)
+            .env_remove("ARMADEX_STORE")
+            .env("DB_PASSWORD", password)
+            .output();
+        let run = run.expect("it runs");
+        let said = String::from_utf8_lossy(&[run.stdout, run.stderr].concat()).into_owned();
+        (run.status.success(), said)
+    };
+    let fields = by_fields(engine, database.server(), database.name());
+    let (succeeded, said) = run(&fields, &password, &["check"]);
+    let told = format!(
+        "name the file, or the database, in --storage-config {}",
+        file.display()
+    );
+    assert!(!succeeded && said.contains(&told), "{said}");
+    let (succeeded, said) = run(&fields, &password, &["migrate"]);
+    assert!(succeeded, "{said}");
+    for text in [&fields, &by_dsn(engine, database.server(), database.name())] {
+        let (succeeded, said) = run(text, &password, &["check"]);
+        assert!(succeeded && said.contains(" 0 faults"), "{said}");
+        let (succeeded, said) = run(text, "another-one", &["check"]);
+        assert!(!succeeded && !said.contains("another-one"), "{said}");
+    }
+}
+
+fn by_fields(engine: Engine, server: &Address, database: &str) -> String {
+    format!(
+        "type: {}\nhost: {}\nport: {}\nuser: {}\ndatabase: {database}\n",
+        kind(engine),
+        server.host(),
+        server.port(),
+        server.user()
+    )
+}
+
+fn by_dsn(engine: Engine, server: &Address, database: &str) -> String {
+    let (host, port, user) = (server.host(), server.port(), server.user());
+    let dsn = match engine {
+        Engine::Postgres => format!("host={host} port={port} user={user} dbname={database}"),
+        Engine::Mysql => format!("{user}@tcp({host}:{port})/{database}"),
+    };
+    format!("type: {}\ndsn: {dsn}\n", kind(engine))
+}
+
+fn kind(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Postgres => "postgres",
+        Engine::Mysql => "mysql",
+    }
 }
 
 fn is_told_and_not_run(engine: Engine) {

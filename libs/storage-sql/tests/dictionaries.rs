@@ -24,6 +24,7 @@ on_each_database! {
     a_store_has_no_more_dictionaries_than_it_may,
     dictionaries_are_seen_to_where_no_step_of_a_purge_is_the_last,
     where_one_was_trained_the_next_is_at_once,
+    one_process_trains_and_others_leave_it_to_that_one,
 }
 
 const OBJECTS: usize = 300;
@@ -236,4 +237,30 @@ async fn where_one_was_trained_the_next_is_at_once(home: Home) {
         assert_eq!(stats.dictionaries.len(), trained);
     }
     store.shutdown().await;
+}
+
+/// Each would read thousands of objects, and all but one for nothing.
+async fn one_process_trains_and_others_leave_it_to_that_one(home: Home) {
+    let (holder, other) = (
+        home.open_with(options()).await,
+        home.open_with(options()).await,
+    );
+    let trained = async || {
+        let stats = other.stats().await.expect("stats");
+        stats.dictionaries.len()
+    };
+    // Whoever comes first does the periodic work.
+    holder.purge(100, Duration::ZERO).await.expect("purged");
+    let fixture = Fixture::of(&other);
+    let writer = fixture.writer("one", &widgets()).await;
+    put(&fixture, &writer, 0..OBJECTS, "1").await;
+    for _ in 0..2 {
+        other.purge(100, Duration::ZERO).await.expect("left to it");
+        assert_eq!(trained().await, 0);
+    }
+    holder.purge(100, Duration::ZERO).await.expect("purged");
+    assert_eq!(trained().await, 1);
+    for store in [holder, other] {
+        store.shutdown().await;
+    }
 }
