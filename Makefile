@@ -46,7 +46,7 @@ demo-seed: $(E2E)
 demo-down: $(E2E)
 	@$(E2E) down
 
-.PHONY: test databases check unit budgets e2e e2e-ha e2e-upgrade gen gen-current deny commits
+.PHONY: test databases check unit budgets bench-store e2e e2e-ha e2e-upgrade gen gen-current deny commits
 
 # What was not run for want of a database server, or of Karmada, says so in the first file, advisories that could not be checked in the second; `make test`
 # ends with both.
@@ -79,6 +79,11 @@ unit: prerequisites databases
 # What pages look at with clusters and namespaces of a large fleet, in whatever order they come: some minutes, and no part of `make test`.
 budgets: prerequisites
 	ARMADEX_TEST_CLUSTERS=10000 ARMADEX_TEST_NAMESPACES=20000 cargo test --locked --package armadex-storage-sql --test budgets
+
+# The speed of the store alone, on each database: it fails where an aim is missed that was reached. Some minutes on a machine with nothing else to do, and no part of `make test`.
+bench-store: prerequisites databases
+	cargo build --profile demo --locked --package armadex-bench
+	"$(abspath $(TARGET))/demo/armadex-bench" store --count 40000 --store all
 
 # What needs control planes.
 e2e: tools

@@ -98,7 +98,8 @@ pub(crate) async fn run(flags: Flags) -> Result<()> {
             reports.push(measure(kind, count, &options).await?);
         }
     }
-    let rows: Vec<_> = reports.iter().flat_map(Report::rows).collect();
+    let mut rows: Vec<_> = reports.iter().flat_map(Report::rows).collect();
+    rows.extend(report::growth(&reports));
     table::finish(&reports, &rows, flags.form)
 }
 

@@ -18,6 +18,21 @@ const FIRST_WRITE: OfEach = [None, Some(20_000.0), Some(12_000.0)];
 /// Bytes an object once what was superseded is past; what a server keeps to be used again is on the disk.
 const SETTLED_BYTES: OfEach = [Some(1_500.0), None, None];
 
+/// What a page of a large store takes at most, as a multiple of what the same page of a small one does, for those of which that was reached from 40,000 to 1,000,000
+/// objects, and for one object.
+pub(super) const GROWTH: f64 = 2.0;
+const LEVEL: [&str; 4] = [
+    "page",
+    "label that 100 have",
+    "label that all have",
+    "first by name",
+];
+
+/// Whether a page of this query is to take no more than [`GROWTH`] times as long in a large store.
+pub(super) fn is_level(query: &str) -> bool {
+    LEVEL.contains(&query)
+}
+
 /// At most so many milliseconds for a page of this query.
 pub(super) fn page(store: &str, query: &str, rows: u32) -> Option<f64> {
     let mut pages = PAGES.iter();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::aims;
 use super::queries::PAGES;
-use crate::table::{Row, told};
+use crate::table::{self, Row, told};
 
 /// What was measured.
 #[derive(Debug, Default, Serialize)]
@@ -137,6 +137,47 @@ impl Report {
     }
 }
 
+/// How much dearer pages and one object are in the largest store of a kind than in the smallest, where stores of several sizes were measured.
+pub(super) fn growth(reports: &[Report]) -> Vec<Row> {
+    let kinds = reports.chunk_by(|one, next| one.store == next.store);
+    let rows = kinds.filter_map(|of_kind| {
+        let small = of_kind.iter().min_by_key(|report| report.pods)?;
+        let large = of_kind.iter().max_by_key(|report| report.pods)?;
+        (small.pods < large.pods).then(|| large.rows_beside(small))
+    });
+    rows.flatten().collect()
+}
+
+impl Report {
+    fn rows_beside(&self, small: &Self) -> Vec<Row> {
+        let times = |what: &str, small_takes: f64, large_takes: f64, is_level: bool| {
+            let what = format!(
+                "{}, {what}, {} pods beside {}",
+                self.store, self.pods, small.pods
+            );
+            let times = large_takes / small_takes;
+            match is_level {
+                true => table::at_most(&what, times, aims::GROWTH, "times", 1),
+                false => told(&what, format!("{times:.1} times")),
+            }
+        };
+        let pages = self.pages.iter().zip(&small.pages);
+        let both =
+            pages.filter(|(large, small)| large.refused.is_none() && small.refused.is_none());
+        let pages = both.flat_map(|(large, small)| {
+            let level = aims::is_level(large.query);
+            let page = |index: usize| {
+                let what = format!("{}, page of {}", large.query, PAGES[index]);
+                let [small, large] = [small, large].map(|page| page.milliseconds[index]);
+                times(&what, small, large, level)
+            };
+            (0..PAGES.len()).map(page).collect::<Vec<_>>()
+        });
+        let get = times("get", small.get_milliseconds, self.get_milliseconds, true);
+        pages.chain([get]).collect()
+    }
+}
+
 /// With an aim, where it has one.
 fn at_most(row: Row, measured: f64, most: Option<f64>, unit: &str) -> Row {
     match most {
@@ -214,5 +255,46 @@ mod tests {
         report.store = "sqlite";
         let of_a_file = missed(&report.rows());
         assert_eq!(of_a_file.len(), 3, "{of_a_file:#?}");
+    }
+
+    #[test]
+    fn what_is_dearer_in_a_large_store_is_missed_where_it_has_an_index() {
+        let of = |store, pods, milliseconds| {
+            let page = |query| Page {
+                query,
+                milliseconds,
+                ..Page::default()
+            };
+            let refused = Some("too many".to_owned());
+            let unsorted = Page {
+                refused: refused.filter(|_| pods > 100_000),
+                ..page("first by uid, which has no index")
+            };
+            Report {
+                store,
+                pods,
+                pages: vec![page("page"), page("newest of 1 %"), unsorted],
+                get_milliseconds: 0.3,
+                ..Report::default()
+            }
+        };
+        let reports = [
+            of("sqlite", 40_000, [2.0, 1.0]),
+            of("sqlite", 1_000_000, [3.0, 2.5]),
+            of("sqlite", 400_000, [9.0, 9.0]),
+            of("mysql", 40_000, [2.0, 1.0]),
+        ];
+        let rows = growth(&reports);
+        assert_eq!(
+            rows.len(),
+            5,
+            "two of each page that is not refused, and a get"
+        );
+        assert_eq!(
+            missed(&rows),
+            [
+                "sqlite, page, page of 100, 1000000 pods beside 40000 was 2.5 times instead of at most 2.0 times"
+            ]
+        );
     }
 }
