@@ -1,7 +1,7 @@
 //! MySQL and MariaDB: one writing connection and a few reading ones.
 //!
-//! Writes run in READ COMMITTED: what a transaction relies on it holds by its writes, and there are fewer locks between keys to meet at. Reads
-//! run in REPEATABLE READ from a snapshot that is taken when they begin.
+//! Writes run in READ COMMITTED: what a transaction relies on it holds, by its writes or, where it writes none of it, by SELECT ... FOR UPDATE, and there are fewer locks
+//! between keys to meet at. Reads run in REPEATABLE READ from a snapshot that is taken when they begin.
 
 mod connect;
 mod connection;

@@ -1,6 +1,7 @@
 //! PostgreSQL: one writing connection and a few reading ones.
 //!
-//! Writes run in READ COMMITTED: what a transaction relies on it holds by its writes. Reads run in REPEATABLE READ, which is one snapshot.
+//! Writes run in READ COMMITTED: what a transaction relies on it holds, by its writes or, where it writes none of it, by SELECT ... FOR UPDATE. Reads run in REPEATABLE
+//! READ, which is one snapshot.
 //! All that a transaction wants to be set it sets itself, together with its beginning, so that a pooler may give each another connection.
 
 mod begin;
