@@ -6,10 +6,10 @@
 //! armadex_storage::conformance!(open_empty_store());
 //! ```
 
+pub mod cluster_labels;
 pub mod clusters;
 pub mod concurrency;
 pub mod fixture;
-pub mod labels;
 pub mod lists;
 pub mod model;
 pub mod orders;
@@ -25,6 +25,9 @@ pub use fixture::{Fixture, ObjectBuilder, RULES, Writer, object, resource};
 macro_rules! conformance {
     ($open:expr) => {
         $crate::conformance! { @cases $open;
+            cluster_labels::clusters_are_chosen_by_their_labels,
+            cluster_labels::labels_stay_with_their_cluster,
+            cluster_labels::other_labels_take_a_revision,
             clusters::a_cluster_that_comes_back_in_time_is_as_it_was,
             clusters::a_cluster_that_comes_or_goes_takes_a_revision,
             clusters::a_cluster_that_joins_again_is_empty,
@@ -51,9 +54,6 @@ macro_rules! conformance {
             clusters::what_comes_and_goes_in_lists_takes_a_revision,
             clusters::what_a_type_is_stays_while_another_cluster_has_it,
             concurrency::readers_beside_a_writer_see_whole_batches,
-            labels::clusters_are_chosen_by_their_labels,
-            labels::labels_stay_with_their_cluster,
-            labels::other_labels_take_a_revision,
             lists::a_page_comes_with_the_number_of_all_rows,
             lists::a_page_is_bounded_by_bytes_but_never_empty_for_them,
             lists::an_offset_skips_rows,

@@ -84,7 +84,7 @@ static POSTGRES: [Migration; 9] = [
     // that chooses clusters. Both ways are new with this version, so nobody asks for them before.
     Migration {
         version: 9,
-        name: "labels",
+        name: "cluster_labels",
         serves: 7,
         sql: include_str!("../../migrations/postgres/0009_labels.sql"),
     },
@@ -165,7 +165,7 @@ static SQLITE: [Migration; 12] = [
     // that chooses clusters. Both ways are new with this version, so nobody asks for them before.
     Migration {
         version: 12,
-        name: "labels",
+        name: "cluster_labels",
         serves: 10,
         sql: include_str!("../../migrations/sqlite/0012_labels.sql"),
     },
@@ -227,7 +227,7 @@ static MYSQL: [Migration; 9] = [
     // that chooses clusters. Both ways are new with this version, so nobody asks for them before.
     Migration {
         version: 9,
-        name: "labels",
+        name: "cluster_labels",
         serves: 7,
         sql: include_str!("../../migrations/mysql/0009_labels.sql"),
     },

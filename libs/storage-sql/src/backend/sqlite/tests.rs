@@ -219,7 +219,7 @@ async fn looking_at_a_schema_says_what_is_missing_and_makes_nothing() {
             "past",
             "dictionaries",
             "history",
-            "labels"
+            "cluster_labels"
         ]
     );
     assert!(!place.path().exists());
@@ -230,7 +230,7 @@ async fn looking_at_a_schema_says_what_is_missing_and_makes_nothing() {
     let standing = look(&place.path()).await.expect("a schema");
     assert_eq!(
         (standing.version, names(&standing)),
-        (Some(11), vec!["labels"])
+        (Some(11), vec!["cluster_labels"])
     );
     assert_eq!(std::fs::read(place.path()).expect("a file"), before);
 }
