@@ -5,7 +5,8 @@
 //! `former/streams/*.sql` are the same of the two versions after these, when the owner's second tenure had begun; `former/types/*.sql` and
 //! `former/own_fields/*.sql` (none of SQLite, whose version 8 was made in other words) of the next two and `former/past/*.sql` of the one after these, with what [`events_are_told_apart_as_before`] and [`what_left_comes_back`] say. `former/dictionaries/*.sql` are these last ones after a binary of
 //! the next version had migrated them, purged what had left, stored what [`widgets_are_read_by_their_dictionary`] says, trained a dictionary on it, and stored a quarter of it once more. `former/filled/*.sql` are
-//! of that version as the first ones are of theirs. `former/history/*.sql` are those of `former/past` after `armadex migrate` of the version after it. What is kept is all of `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They
+//! of that version as the first ones are of theirs. `former/history/*.sql` are those of `former/past` after `armadex migrate` of the version after it, `former/history/filled/*.sql` of that version as the first ones are of theirs, and `former/history/kept/*.sql`
+//! the same of a store whose pods had a history from the beginning, once a purge had found its watch window of a second over. What is kept is all of `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They
 //! are never made anew: what a later release writes is no earlier one's.
 
 #[path = "fixture/audited.rs"]
@@ -43,6 +44,8 @@ enum Left {
     Dictionaries,
     /// The same, of which nothing is kept that was superseded.
     Pruned,
+    /// What the first ones have, of which nothing is kept that was superseded but the history of one type.
+    History,
 }
 
 impl Left {
@@ -56,6 +59,7 @@ impl Left {
             Self::Dictionaries | Self::Pruned => {
                 &["unposted", "milestone", "tenure", "health", "dict"]
             }
+            Self::History => &["health", "ver", "history", "milestone", "gone"],
         }
     }
 }
@@ -63,7 +67,7 @@ impl Left {
 /// A version of the schema, and a dump of it.
 type Former = (i64, &'static str, Left);
 
-const SQLITE: [Former; 10] = [
+const SQLITE: [Former; 12] = [
     (4, include_str!("former/sqlite.sql"), Left::All),
     (
         4,
@@ -86,8 +90,18 @@ const SQLITE: [Former; 10] = [
     ),
     (10, include_str!("former/filled/sqlite.sql"), Left::All),
     (11, include_str!("former/history/sqlite.sql"), Left::Types),
+    (
+        11,
+        include_str!("former/history/filled/sqlite.sql"),
+        Left::All,
+    ),
+    (
+        11,
+        include_str!("former/history/kept/sqlite.sql"),
+        Left::History,
+    ),
 ];
-const POSTGRES: [Former; 11] = [
+const POSTGRES: [Former; 13] = [
     (1, include_str!("former/postgres.sql"), Left::All),
     (
         1,
@@ -123,8 +137,18 @@ const POSTGRES: [Former; 11] = [
     ),
     (7, include_str!("former/filled/postgres.sql"), Left::All),
     (8, include_str!("former/history/postgres.sql"), Left::Types),
+    (
+        8,
+        include_str!("former/history/filled/postgres.sql"),
+        Left::All,
+    ),
+    (
+        8,
+        include_str!("former/history/kept/postgres.sql"),
+        Left::History,
+    ),
 ];
-const MYSQL: [Former; 11] = [
+const MYSQL: [Former; 13] = [
     (1, include_str!("former/mysql.sql"), Left::All),
     (1, include_str!("former/unposted/mysql.sql"), Left::Unposted),
     (2, include_str!("former/tenures/mysql.sql"), Left::Tenures),
@@ -144,6 +168,16 @@ const MYSQL: [Former; 11] = [
     ),
     (7, include_str!("former/filled/mysql.sql"), Left::All),
     (8, include_str!("former/history/mysql.sql"), Left::Types),
+    (
+        8,
+        include_str!("former/history/filled/mysql.sql"),
+        Left::All,
+    ),
+    (
+        8,
+        include_str!("former/history/kept/mysql.sql"),
+        Left::History,
+    ),
 ];
 
 /// As a store is once its watch window is over.
@@ -166,6 +200,12 @@ fn each_version_but_the_newest_has_a_dump() {
         assert_eq!(
             dumped, former,
             "{folder}: what the last release leaves is to be kept in tests/former"
+        );
+        let is_asked =
+            |(version, _, left): &Former| *version == newest - 1 && matches!(left, Left::All);
+        assert!(
+            dumps.iter().any(is_asked),
+            "{folder}: nothing that `fill` left by the last release is kept in tests/former"
         );
     }
 }
@@ -280,6 +320,10 @@ async fn is_answered_as_before(url: &str, version: i64, left: Left) {
     assert_eq!(after.version, Some(after.newest));
     let fixture = audited(&store);
     match left {
+        Left::History => {
+            has_the_history_of_then(&store).await;
+            a_store_of_an_earlier_release_is_answered_as_before(&fixture).await;
+        }
         Left::All => a_store_of_an_earlier_release_is_answered_as_before(&fixture).await,
         Left::Unposted => labels_that_are_not_posted_are_found_as_before(&fixture).await,
         Left::Tenures => {
@@ -301,10 +345,26 @@ async fn is_answered_as_before(url: &str, version: i64, left: Left) {
     }
     // What earlier releases noted of the past had no bytes; they are counted by now.
     let stats = store.stats().await.expect("stats");
-    assert_eq!(stats.history, stats.pruned, "no type has a history");
+    let has_history = matches!(left, Left::History);
+    let kept = if has_history { KEPT } else { 0 };
+    assert_eq!(stats.history < stats.pruned, has_history, "{stats:?}");
     assert!(stats.pruned > 0 || !matches!(left, Left::Pruned));
     let past = stats.shares.iter().map(|share| share.past_bytes);
-    assert_eq!(stats.past.bytes, past.sum::<u64>());
+    assert_eq!(stats.past.bytes + kept, past.sum::<u64>());
+}
+
+/// Bytes of what a history had then, long after the watch window.
+const KEPT: u64 = 14_752;
+
+/// Of pods, all that was superseded, of which this process was told nothing.
+async fn has_the_history_of_then(store: &SqlStore) {
+    let stats = store.stats().await.expect("stats");
+    let [share] = &stats.histories[..] else {
+        panic!("{stats:?}")
+    };
+    assert_eq!((share.resource.as_str(), share.since), ("pods", 0));
+    assert_eq!((stats.pruned, stats.history), (412, 0));
+    assert_eq!((stats.past.bytes, stats.kept.bytes), (0, KEPT));
 }
 
 /// Whoever only looks after the store leaves it to those who work with it, and a copy that is not made leaves nothing.
