@@ -12,6 +12,7 @@ pub(crate) mod moments;
 mod names;
 mod namespaces;
 mod order;
+mod outdated;
 mod owners;
 pub(crate) mod place;
 mod proxy;

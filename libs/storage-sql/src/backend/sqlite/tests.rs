@@ -178,24 +178,6 @@ async fn a_file_of_a_newer_binary_that_serves_this_one_is_read_and_written() {
     assert!(standing.pending.is_empty());
 }
 
-/// An upgrade beside a process that is running: it must not go on with a schema that it does not know.
-#[tokio::test]
-async fn a_process_whose_store_is_migrated_past_it_ends() {
-    let (place, other) = (Home::new(), Home::new());
-    let member = armadex_model::ClusterName::new("member1").expect("a name");
-    let writer = open_store(&place).await;
-    place.run(SERVES_99).await;
-    assert_outdated(writer.join(&member, "incarnation", "").await);
-    let reader = open_store(&other).await;
-    other.run(SERVES_99).await;
-    assert_outdated(reader.head().await);
-    for store in [writer, reader] {
-        tokio::time::timeout(Duration::from_secs(20), store.ended())
-            .await
-            .expect("an end");
-    }
-}
-
 #[tokio::test]
 async fn looking_at_a_schema_says_what_is_missing_and_makes_nothing() {
     let place = Home::new();
