@@ -12,7 +12,7 @@ use crate::deploy;
 pub use crate::deploy::NAMESPACE;
 use crate::harness::Harness;
 use crate::http::Http;
-use crate::limit::output_of;
+use crate::limit::{killed_at, output_of};
 use crate::log;
 use crate::ports::free_port;
 use crate::process::{Program, last_words};
@@ -26,6 +26,8 @@ pub const LISTS: &str = "armadex_member_lists_total";
 /// The counter of watches that were begun.
 pub const WATCHES: &str = "armadex_member_watches_total";
 const SERVICE: &str = "armadex-apiserver";
+/// What is said of a store that `armadex store copy` was to make.
+const UNFINISHED: &str = "it is a copy that is not finished";
 /// Opening a store and the first discovery take a second; the limit is for a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// Armadex closes its store and its streams within this when asked to end.
@@ -375,11 +377,20 @@ pub async fn check_store(fleet: &Harness) -> Result<()> {
     Ok(())
 }
 
-/// Copies what a fleet's Armadex keeps into a store of another kind, which it is started with from then on. No process may have the former one.
+/// Copies what a fleet's Armadex keeps into a store of another kind, which it is started with from then on. No process may have the former one. The first that copies is
+/// killed on its way: until the next has gone on from there, nobody takes what there is for a store.
 pub async fn move_store(fleet: &mut Harness, kind: StoreKind) -> Result<()> {
     let to = fleet.start_store(kind).await?;
     let copy = fleet.store().arguments_to_copy(&to);
-    run(&Vec::from_iter(copy.iter().map(String::as_str))).await?;
+    let copy = Vec::from_iter(copy.iter().map(String::as_str));
+    killed_at(Command::new(binary()?).args(&copy), "copied ").await?;
+    let store = to.arguments();
+    let store = store.iter().map(String::as_str);
+    let stats = Vec::from_iter(["store", "stats"].into_iter().chain(store));
+    let refused = run(&stats).await.err().context("half a copy was opened")?;
+    let refused = format!("{refused:#}");
+    ensure!(refused.contains(UNFINISHED), "{refused}");
+    run(&copy).await?;
     fleet.replace_store(to);
     Ok(())
 }

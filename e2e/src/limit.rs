@@ -3,8 +3,8 @@
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use tokio::io::AsyncWriteExt;
+use anyhow::{Context, Result, ensure};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -46,6 +46,40 @@ async fn output_within(command: &mut Command, input: &[u8], limit: Duration) -> 
     ended.with_context(|| format!("cannot read what {name} prints"))
 }
 
+/// Kills a program in the middle of its work, once a line of its standard error has these words; returns when it is gone.
+pub(crate) async fn killed_at(command: &mut Command, words: &str) -> Result<()> {
+    let name = in_words(command);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("cannot run {name}"))?;
+    let said = child.stderr.take().context("standard error was piped")?;
+    let mut lines = BufReader::new(said).lines();
+    let is_said = async {
+        while let Some(line) = lines.next_line().await? {
+            if line.contains(words) {
+                return Ok(true);
+            }
+        }
+        anyhow::Ok(false)
+    };
+    let is_said = timeout(LIMIT, is_said).await;
+    let is_said = is_said.with_context(|| format!("{name} did not say {words:?}"))??;
+    ensure!(is_said, "{name} ended and never said {words:?}");
+    child.start_kill()?;
+    let status = child.wait().await?;
+    ensure!(
+        status.code().is_none(),
+        "{name} ended before it was killed: {status}"
+    );
+    Ok(())
+}
+
 /// Without the manifest or the token that may come with it: those are on standard input or in files.
 fn in_words(command: &Command) -> String {
     let command = command.as_std();
@@ -77,6 +111,15 @@ mod tests {
             (output.status.code(), &*output.stderr),
             (Some(3), &b"no\n"[..])
         );
+    }
+
+    #[tokio::test]
+    async fn a_program_is_killed_at_its_words_and_not_where_it_ends_without_them() {
+        let mut waits = shell("echo so far >&2; exec sleep 600");
+        killed_at(&mut waits, "so far").await.unwrap();
+        let error = killed_at(&mut shell("echo no >&2"), "so far").await;
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("never said \"so far\""), "{error}");
     }
 
     #[tokio::test]
