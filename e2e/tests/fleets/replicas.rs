@@ -2,12 +2,12 @@
 //! with no list that another one began.
 
 use anyhow::{Context as _, Result, ensure};
-use armadex_databases::{Server, Setup, administer, tell_at_the_end};
+use armadex_databases::{Engine, Server, Setup, administer};
 use armadex_e2e::account;
 use armadex_e2e::armadex::{Armadex, Role};
 use armadex_e2e::equality::{Kind, SEEDED_KINDS};
 use armadex_e2e::scenario::{SOON, TALKATIVE, join_seeded, on_board_apart, wait_until_equal};
-use armadex_e2e::store::StoreKind;
+use armadex_e2e::store::{Store, StoreKind};
 use armadex_e2e::{Harness, Options, deploy, kubeconfig, wait_until};
 use http::Request;
 use kube::Client;
@@ -16,23 +16,40 @@ use tokio::task::block_in_place;
 
 const MEMBER: &str = "member1";
 
+/// The database of the fleet.
+const DATABASE: &str = "fleet";
+
 #[tokio::test(flavor = "multi_thread")]
-async fn searches_are_read_from_a_replica_while_the_store_is_away() -> Result<()> {
-    if !StoreKind::Postgres.is_there()? {
+async fn searches_are_read_from_a_replica_of_a_postgresql_while_the_store_is_away() -> Result<()> {
+    let pauses = "SELECT pg_wal_replay_pause()";
+    let goes_on = "SELECT pg_wal_replay_resume()";
+    searches_are_read_from_a_replica(Engine::Postgres, [pauses, goes_on]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_are_read_from_a_replica_of_a_mariadb_while_the_store_is_away() -> Result<()> {
+    let pauses = "STOP SLAVE SQL_THREAD";
+    let goes_on = "START SLAVE SQL_THREAD";
+    searches_are_read_from_a_replica(Engine::Mysql, [pauses, goes_on]).await
+}
+
+/// With the statements by which a replica stops to follow, and goes on.
+async fn searches_are_read_from_a_replica(engine: Engine, follows: [&str; 2]) -> Result<()> {
+    let primary = block_in_place(|| Server::for_test(engine, &setup(engine, 1)))?;
+    let Some(mut primary) = primary else {
         return Ok(());
-    }
-    let fleet = Harness::start(Options {
+    };
+    let url = block_in_place(|| primary.create(DATABASE))?;
+    let follower = |number| block_in_place(|| primary.replica(&setup(engine, number)));
+    let (replica, other) = (follower(2)?, follower(3)?);
+    let mut fleet = Harness::start(Options {
         members: 1,
-        store: Some(StoreKind::Postgres),
+        store: Some(StoreKind::Sqlite),
         ..Options::default()
     })
     .await?;
-    let (Some(replica), Some(other)) = (replica_of(&fleet)?, replica_of(&fleet)?) else {
-        fleet.finish().await;
-        return tell_at_the_end(
-            "a replica of the store: its server is one that the environment names",
-        );
-    };
+    let store = Store::at(&url, fleet.folder())?;
+    fleet.replace_store(store);
     let parts = on_board_apart(&fleet, &deploy::policy()?, &[TALKATIVE]).await?;
     join_seeded(&fleet, MEMBER).await?;
 
@@ -40,29 +57,42 @@ async fn searches_are_read_from_a_replica_while_the_store_is_away() -> Result<()
     let late = reader_of(&fleet, &other, "armadex-apiserver-3").await?;
     parts.apiserver.end();
     reader.register(&fleet).await?;
-    goes_on_with_no_list_of_later(&fleet, &reader, (&late, &other)).await?;
+    goes_on_with_no_list_of_later(&fleet, &reader, (&late, &other, follows)).await?;
     late.stop()?;
-    order(&fleet, Server::crash)?;
+    block_in_place(|| primary.crash())?;
     has_what_the_member_has(&fleet).await?;
-    order(&fleet, Server::start_again)?;
+    block_in_place(|| primary.start_again())?;
     reader.stop()?;
     parts.stop()?;
     fleet.finish().await;
     Ok(())
 }
 
-/// One that follows the server of the fleet's store, if that was started for the fleet.
-fn replica_of(fleet: &Harness) -> Result<Option<Server>> {
-    let server = fleet.store().server();
-    server
-        .map(|server| block_in_place(|| server.replica(&Setup::default())))
-        .transpose()
+/// A MariaDB needs a log to be followed, and each a number. What one that is killed had acknowledged is there when it is back.
+fn setup(engine: Engine, number: u32) -> Setup {
+    let settings = [
+        ("log-bin", "log".to_owned()),
+        ("server-id", number.to_string()),
+    ];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value));
+    Setup {
+        settings: match engine {
+            Engine::Postgres => Vec::new(),
+            Engine::Mysql => settings.into(),
+        },
+        durable: true,
+        ..Setup::default()
+    }
 }
 
 /// An apiserver beside the first one, which has nothing but the replica. The password is that of the store.
 async fn reader_of(fleet: &Harness, replica: &Server, name: &str) -> Result<Armadex> {
     let (user, port) = (replica.address().user(), replica.address().port());
-    let read = format!("--read-store=postgres://{user}@127.0.0.1:{port}/fleet");
+    let scheme = match replica.address().engine() {
+        Engine::Postgres => "postgres",
+        Engine::Mysql => "mysql",
+    };
+    let read = format!("--read-store={scheme}://{user}@127.0.0.1:{port}/{DATABASE}");
     let kubeconfig = fleet
         .folder()
         .account_kubeconfig(account::APISERVER.account);
@@ -74,10 +104,10 @@ async fn reader_of(fleet: &Harness, replica: &Server, name: &str) -> Result<Arma
 async fn goes_on_with_no_list_of_later(
     fleet: &Harness,
     reader: &Armadex,
-    (late, replica): (&Armadex, &Server),
+    (late, replica, [pauses, goes_on]): (&Armadex, &Server, [&str; 2]),
 ) -> Result<()> {
     let order = |order: &str| block_in_place(|| administer(replica.address(), order));
-    order("SELECT pg_wal_replay_pause()")?;
+    order(pauses)?;
     let create = ["create", "configmap", "later", "--namespace=default"];
     fleet.kubectl(MEMBER).run(&create).await?;
     has_what_the_member_has(fleet).await?;
@@ -91,7 +121,7 @@ async fn goes_on_with_no_list_of_later(
         is_told && format!("{refused:?}").contains("ResourceVersionTooLarge"),
         "{refused:?}"
     );
-    order("SELECT pg_wal_replay_resume()")?;
+    order(goes_on)?;
     wait_until("the list goes on", SOON, || async {
         let next = page(&late, token).await?;
         ensure!(next["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]);
@@ -120,9 +150,4 @@ async fn has_what_the_member_has(fleet: &Harness) -> Result<()> {
     let objects = wait_until_equal(fleet, &[MEMBER], &SEEDED_KINDS, SOON).await?;
     ensure!(objects > 200, "{objects} objects");
     Ok(())
-}
-
-fn order(fleet: &Harness, order: fn(&mut Server) -> Result<()>) -> Result<()> {
-    let server = fleet.store().server();
-    block_in_place(|| server.map_or(Ok(()), |mut server| order(&mut server)))
 }
