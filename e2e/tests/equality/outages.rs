@@ -1,10 +1,10 @@
-//! The server of a store is paused, and then killed and away for a minute, while the members change: who searches, and who reads the metrics, the status or the
-//! log, is told.
+//! The server of a store takes no writes for a while, is paused, and then killed and away for a minute, while the members change: who searches, and who reads the
+//! metrics, the status or the log, is told.
 
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use armadex_databases::Server;
+use armadex_databases::{Engine, Server, administer};
 use armadex_e2e::armadex::Armadex;
 use armadex_e2e::equality::Kind;
 use armadex_e2e::progress::note;
@@ -53,8 +53,9 @@ const LINES: [&str; 4] = [
     ": the store can be written to again ",
 ];
 
-/// Both, on a server that was started for this fleet alone.
+/// All of them, on a server that was started for this fleet alone.
 pub(crate) async fn happen(fleet: &Harness, armadex: &Armadex) -> Result<()> {
+    takes_no_writes(fleet, armadex).await?;
     let order = |order: fn(&mut Server) -> Result<()>| {
         let server = fleet.store().server();
         tokio::task::block_in_place(|| server.map_or(Ok(()), |mut server| order(&mut server)))
@@ -69,7 +70,7 @@ pub(crate) async fn happen(fleet: &Harness, armadex: &Armadex) -> Result<()> {
     let back = Instant::now() + AWAY;
     let told = async {
         searches_are_refused_at_once(fleet).await?;
-        is_measured(armadex, 0.0).await?;
+        is_measured(armadex, [0.0, 0.0]).await?;
         is_in_the_status(fleet).await
     };
     let member = fleet.member(MEMBERS[0])?.client().await?;
@@ -77,12 +78,42 @@ pub(crate) async fn happen(fleet: &Harness, armadex: &Armadex) -> Result<()> {
     let (put, ()) = tokio::try_join!(put_much(&config_maps, back), told)?;
     order(Server::start_again)?;
     searches_are_answered(fleet).await?;
-    is_measured(armadex, 1.0).await?;
+    is_measured(armadex, [1.0, 1.0]).await?;
     wait_until_synced(fleet, &MEMBERS, SOON).await?;
     have_come(fleet, put).await?;
     is_bounded(before, armadex.record().memory()?, put)?;
     take_away(&config_maps, put).await?;
     is_logged_once(armadex)
+}
+
+/// As when a provider's disk is full: what there is is found, nothing comes to it, and that is told. A MariaDB takes all that an administrator writes, as whom Armadex has it.
+async fn takes_no_writes(fleet: &Harness, armadex: &Armadex) -> Result<()> {
+    let server = fleet
+        .store()
+        .server()
+        .map(|server| server.address().clone());
+    let Some(server) = server.filter(|server| server.engine() == Engine::Postgres) else {
+        return Ok(());
+    };
+    let read_only = |is: &str| {
+        let set = format!("ALTER SYSTEM SET default_transaction_read_only = {is}");
+        tokio::task::block_in_place(|| {
+            administer(&server, &set)?;
+            administer(&server, "SELECT pg_reload_conf()")
+        })
+    };
+    read_only("on")?;
+    is_measured(armadex, [1.0, 0.0]).await?;
+    is_in_the_status(fleet).await?;
+    searches_are_answered(fleet).await?;
+    let [reading, writing, ..] = LINES.map(|words| armadex.log().matches(words).count());
+    ensure!(
+        (reading, writing) == (0, 1),
+        "{reading} lines of reading, {writing} of writing"
+    );
+    read_only("off")?;
+    is_measured(armadex, [1.0, 1.0]).await?;
+    wait_until_synced(fleet, &MEMBERS, SOON).await
 }
 
 /// Puts large objects into a member while the server is away, under names that nobody else changes; gives how many.
@@ -197,8 +228,9 @@ async fn searches_are_answered(fleet: &Harness) -> Result<()> {
     .await
 }
 
-async fn is_measured(armadex: &Armadex, expected: f64) -> Result<()> {
-    for name in WELL {
+/// Whether it can be read, and be written to.
+async fn is_measured(armadex: &Armadex, well: [f64; 2]) -> Result<()> {
+    for (name, expected) in WELL.into_iter().zip(well) {
         wait_until(&format!("{name} is {expected}"), SOON, || async {
             let measured = armadex.counter(name).await?;
             ensure!(measured == expected, "it is {measured}");
