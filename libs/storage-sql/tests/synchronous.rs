@@ -26,7 +26,7 @@ async fn a_commit_that_no_standby_has_got_is_not_taken_for_one() {
     let server = Server::for_test(Engine::Postgres, &setup).expect("no trouble");
     let Some(server) = server else { return };
     let url = server.create("fleet").expect("a database");
-    let place = location(&format!("{url}?statement_timeout=1s"));
+    let place = location(&format!("{url}?statement_timeout=2s"));
     let store = armadex_storage_sql::open(&place).await.expect("a store");
     let writer = open_pods(&store).await;
     follow(&server, "nobody");
@@ -47,6 +47,7 @@ async fn a_commit_that_no_standby_has_got_is_not_taken_for_one() {
     // The server waits for nobody where nothing is written.
     until_joined(&store).await;
     assert!(!store.availability().writes, "that said nothing of writing");
+    is_tried_in_vain(&store, &server).await;
     follow(&server, "");
     let end = Instant::now() + LIMIT;
     while let Err(error) = write(&store, &writer, batch).await {
@@ -66,6 +67,22 @@ async fn until_joined(store: &SqlStore) {
     while let Err(error) = store.join(&name("member1"), "incarnation-1", "").await {
         assert!(error.is_transient() && Instant::now() < end, "{error}");
         tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Nobody has anything to write, so it is tried with a number, which the server would commit by itself as well. The next try waits for the row that the first one holds,
+/// which has failed by then.
+async fn is_tried_in_vain(store: &SqlStore, server: &Server) {
+    let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = 'fleet' AND wait_event_type = 'Lock'";
+    let end = Instant::now() + LIMIT;
+    loop {
+        assert!(!store.availability().writes, "no standby has got it");
+        let waiting = administer(server.address(), waiting).expect("a number");
+        if waiting.trim() != "0" {
+            return;
+        }
+        assert!(Instant::now() < end, "it is not tried anew");
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 

@@ -145,7 +145,7 @@ async fn takes_no_writes(engine: Engine, [begin, end]: [[String; 2]; 2], words: 
     store.shutdown().await;
 }
 
-/// Until a write is refused in these words, and everything can be read; the last batch that was tried.
+/// Until a write is refused in these words, and everything can be read, as whoever measures it is told; the last batch that was tried.
 async fn takes_none(store: &Arc<SqlStore>, writer: &Writer, words: &str) -> u64 {
     // Each with other objects than the last: one that changes nothing is refused by nobody, and the server takes its time to follow the order.
     let mut batch = 1;
@@ -162,11 +162,14 @@ async fn takes_none(store: &Arc<SqlStore>, writer: &Writer, words: &str) -> u64 
     .await;
     let listed = Fixture::of(store).list(&all_pods(), 500).await;
     assert_eq!(listed.len(), OBJECTS, "nobody writes, and all can read");
+    let known = store.availability();
+    assert!(known.reads && !known.writes, "{known:?}");
     batch
 }
 
-/// Until this batch is written, of which nothing is missing.
+/// Until it is told that it can be written to, though nobody has anything to write, and then this batch is, of which nothing is missing.
 async fn goes_on(store: &Arc<SqlStore>, writer: &Writer, batch: u64) {
+    wait_for("it is tried", async || store.availability().writes).await;
     wait_for("it is written", async || {
         write(store, writer, batch).await.is_ok()
     })

@@ -25,6 +25,8 @@ enum Does {
     BeGone,
     /// Nothing can be written.
     RefuseWrites,
+    /// All can be written, and nothing committed.
+    RefuseCommits,
     /// Writers collide.
     Collide,
 }
@@ -116,7 +118,10 @@ impl Connection for Ours {
 #[async_trait]
 impl Transaction for Ours {
     async fn commit(self: Box<Self>) -> Result<(), StoreError> {
-        Ok(())
+        match self.0 {
+            Does::RefuseWrites | Does::RefuseCommits => Err(unavailable("no standby has got it")),
+            _ => Ok(()),
+        }
     }
     async fn rollback(self: Box<Self>) -> Result<(), StoreError> {
         Ok(())
@@ -320,6 +325,27 @@ async fn a_database_that_cannot_be_written_is_read_and_tried_now_and_then() {
     write(&database).await.expect("it works");
     let known = database.availability();
     assert!(known.writes && known.outages == 1, "{known:?}");
+}
+
+/// As where a standby is away, whoever writes: a batch, or a number that is to say whether it is over.
+#[tokio::test(start_paused = true)]
+async fn a_database_that_commits_nothing_cannot_be_written_to() {
+    let (double, database) = database();
+    double.now(Does::RefuseCommits);
+    let refused = write(&database).await.expect_err("it is not committed");
+    assert!(refused.is_told(), "{refused}");
+    for tries in 2..=4 {
+        while double.begun.load(Ordering::Relaxed) < tries {
+            assert!(!database.availability().writes);
+            time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    let known = database.availability();
+    assert_eq!((known.reads, known.writes, known.outages), (true, false, 1));
+    double.now(Does::Work);
+    while !database.availability().writes {
+        time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// A disk that is full, or a standby that is away, is not in the way of that.
