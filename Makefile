@@ -95,9 +95,11 @@ e2e-ha: tools
 	cargo test --locked --package armadex-storage-sql --test galera -- --ignored
 	ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e --test ha -- --ignored --test-threads 1 --nocapture
 
-# The program of before the newest migration and this one on one store. It is built from the history, which takes minutes, once; no part of `make test`.
+# The program of before the newest migration and this one on one store, and one of before histories, which is refused once there is one. They are built from the
+# history of the repository, which takes minutes, once; no part of `make test`.
 e2e-upgrade: tools databases
-	former="$$(sh e2e/former.sh)" && ARMADEX_FORMER_BIN="$$former" ARMADEX_TEST_DATABASES=require ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" \
+	former="$$(sh e2e/former.sh)" && older="$$(sh e2e/former.sh history)" && \
+		ARMADEX_FORMER_BIN="$$former" ARMADEX_OLDER_BIN="$$older" ARMADEX_TEST_DATABASES=require ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" \
 		cargo test --locked --package armadex-e2e --test upgrade --test charted -- --ignored --test-threads 1 --nocapture
 
 # make commits FROM=main: whether each commit since then builds, tests and all. A minute or two for each, and no part of `make test`.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the program of before the newest migration of the store, as it was then, and prints where it is: the previous release, as far as a store knows
-# one. Needs the history of the repository; `$FORMER` names another commit.
+# Builds the program of before a migration of the store, as it was then, and prints where it is. Without the migration's name (`former.sh history`) it is the newest:
+# the previous release, as far as a store knows one; `$FORMER` names another commit. Needs the history of the repository.
 set -eu
 
 root=$(git rev-parse --show-toplevel)
@@ -10,14 +10,20 @@ case $target in
     /*) ;;
     *) target=$root/$target ;;
 esac
-place=$target/former
+migrations=libs/storage-sql/migrations/sqlite
+if [ $# -gt 0 ]; then
+    migration=$(git ls-files "$migrations/*_$1.sql")
+    [ -n "$migration" ] || { echo "e2e/former.sh: there is no migration $1 in $migrations" >&2; exit 1; }
+    FORMER=
+else
+    migration=$(git ls-files "$migrations" | sort | tail -n 1)
+fi
+place=$target/former/${1:-newest}
 program=$place/target/demo/armadex
 
 if [ -z "${FORMER:-}" ]; then
-    migrations=libs/storage-sql/migrations/sqlite
-    newest=$(git ls-files "$migrations" | sort | tail -n 1)
-    came=$(git log --diff-filter=A --format=%H -- "$newest" | tail -n 1)
-    [ -n "$came" ] || { echo "e2e/former.sh: no commit is known that $newest came with: fetch the whole history, or set FORMER" >&2; exit 1; }
+    came=$(git log --diff-filter=A --format=%H -- "$migration" | tail -n 1)
+    [ -n "$came" ] || { echo "e2e/former.sh: no commit is known that $migration came with: fetch the whole history, or set FORMER" >&2; exit 1; }
     FORMER=$came^
 fi
 commit=$(git rev-parse --verify --quiet "$FORMER^{commit}") || { echo "e2e/former.sh: there is no commit $FORMER: fetch the whole history" >&2; exit 1; }
@@ -30,5 +36,5 @@ if [ ! -x "$program" ] || [ "$(cat "$place/commit" 2>/dev/null)" != "$commit" ];
     (cd "$place/source" && CARGO_TARGET_DIR=$place/target cargo build --profile demo --locked --quiet --package armadex >&2)
     echo "$commit" > "$place/commit"
 fi
-echo "the former program is that of $(git log -1 --format='%h, %s' "$commit")" >&2
+echo "the program of before ${migration##*/} is that of $(git log -1 --format='%h, %s' "$commit")" >&2
 echo "$program"

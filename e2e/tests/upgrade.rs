@@ -1,6 +1,7 @@
-//! An upgrade, there and back: the program of before the newest migration of the store and this one work on one store.
+//! An upgrade, there and back: the program of before the newest migration of the store and this one work on one store. One that does not know of histories does so
+//! until there is one.
 //!
-//! The former one is built from the history of the repository, which takes minutes: `make e2e-upgrade` does that and runs these.
+//! The former ones are built from the history of the repository, which takes minutes: `make e2e-upgrade` does that and runs these.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -30,6 +31,12 @@ const CHURN: Churn = Churn {
 const WATCH_WINDOW: &str = "--watch-window=30";
 /// How old what is told of the past may be.
 const MEASURED: Duration = Duration::from_secs(20);
+/// Of what the older one does not know, and would not leave where it is.
+const HISTORY: &str = "--history-of=pods";
+/// What is said of a store that serves others,
+const REFUSAL: &str = "use a newer binary";
+/// and in the end, which may come before anybody has said why.
+const END: &str = "the store failed";
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "by make e2e-upgrade"]
@@ -53,7 +60,7 @@ async fn the_story(store: StoreKind) -> Result<()> {
     if !store.is_there()? {
         return Ok(());
     }
-    let (former, own) = (Build::former()?, Build::own()?);
+    let (older, former, own) = (Build::older()?, Build::former()?, Build::own()?);
     let fleet = Harness::start(Options {
         members: 1,
         store: Some(store),
@@ -84,6 +91,7 @@ async fn the_story(store: StoreKind) -> Result<()> {
     wait_until_watched(&now.synchro, 1, SOON).await?;
     then.synchro.restart().await?;
     labels_outlive_the_former_one(&fleet, (&mut now, &mut then)).await?;
+    the_older_one_is_refused(&fleet, [&older, &own], &mut now).await?;
     has_what_the_member_has(&fleet).await?;
     now.stop()?;
     then.synchro.end();
@@ -177,6 +185,7 @@ async fn labels_outlive_the_former_one(
     let label = ["label", "--overwrite", "pediacluster", MEMBER, "env=prod"];
     fleet.kubectl("host").run(&label).await?;
     are_chosen(fleet, now).await?;
+    all_are_shown_by_the_former_one(fleet, (now, then)).await?;
     now.synchro.end();
     wait_until_watched(&then.synchro, 1, SOON).await?;
     is_stored(fleet, std::slice::from_ref(&now.apiserver), "beside-labels").await?;
@@ -188,22 +197,72 @@ async fn labels_outlive_the_former_one(
 
 /// By this one's API server.
 async fn are_chosen(fleet: &Harness, now: &Apart) -> Result<()> {
-    let pods = format!(
-        "{}?limit=1&clusterSelector=env%3Dprod",
-        Kind::PODS.fleet_path()
-    );
-    let (kubeconfig, server) = (fleet.host().kubeconfig(), armadex::server_name());
-    wait_until(
-        "pods are chosen by a label of their cluster",
-        SOON,
-        || async {
-            let asked = raw::get_from(&kubeconfig, now.apiserver.listen, &server, &pods).await?;
-            let answer = asked.context("no answer")?;
-            ensure!(answer.code == 200, "{}: {}", answer.code, answer.body);
-            Ok(answer.body.contains("\"uid\""))
-        },
-    )
+    wait_until("pods are chosen by a label of their cluster", SOON, || {
+        has_pods(fleet, &now.apiserver, "clusterSelector=env%3Dprod")
+    })
     .await
+}
+
+/// Of clusters that have another label, which none has: to the former one that is a parameter of somebody else.
+async fn all_are_shown_by_the_former_one(
+    fleet: &Harness,
+    (now, then): (&Apart, &Apart),
+) -> Result<()> {
+    for (apart, shown) in [(now, false), (then, true)] {
+        let has = has_pods(fleet, &apart.apiserver, "clusterSelector=env%3Dother").await?;
+        ensure!(
+            has == shown,
+            "pods of {:?}: {has}",
+            apart.apiserver.record()
+        );
+    }
+    Ok(())
+}
+
+/// Whether there are any, asked with this parameter.
+async fn has_pods(fleet: &Harness, reader: &Armadex, parameter: &str) -> Result<bool> {
+    let pods = format!("{}?limit=1&{parameter}", Kind::PODS.fleet_path());
+    let (kubeconfig, server) = (fleet.host().kubeconfig(), armadex::server_name());
+    let asked = raw::get_from(&kubeconfig, reader.listen, &server, &pods).await?;
+    let answer = asked.context("no answer")?;
+    ensure!(answer.code == 200, "{}: {}", answer.code, answer.body);
+    Ok(answer.body.contains("\"uid\""))
+}
+
+/// What begins now needs programs that know of it: the older one ends with the next that it asks of the store, and does not start again, which it says why.
+async fn the_older_one_is_refused(
+    fleet: &Harness,
+    [older, own]: [&Build; 2],
+    now: &mut Apart,
+) -> Result<()> {
+    let synchro = older.start(fleet, Role::Synchro, &[]).await?;
+    let apiserver = older.start(fleet, Role::Apiserver, &[]).await?;
+    is_stored(fleet, std::slice::from_ref(&apiserver), "before-histories").await?;
+    now.synchro.stop()?;
+    now.synchro = own.start(fleet, Role::Synchro, &[HISTORY]).await?;
+    wait_until("there is a history", SOON, || async {
+        let metrics = now.synchro.metrics().await?;
+        Ok(metrics.contains("\narmadex_store_history_bytes"))
+    })
+    .await?;
+    // Nobody has the member by now but the older one.
+    now.synchro.end();
+    for mut part in [synchro, apiserver] {
+        wait_until("the older one ends", SOON, || async {
+            // Answered or not; a synchro has no such port.
+            let _ = has_pods(fleet, &part, "").await;
+            Ok(!part.record().is_alive())
+        })
+        .await?;
+        let log = part.log();
+        ensure!(log.contains(REFUSAL) || log.contains(END), "{log}");
+        ensure!(!log.contains("panicked at"), "{log}");
+        let started = part.restart().await;
+        let refused = started.err().context("the older one was let in")?;
+        let said = format!("{refused:#}");
+        ensure!(said.contains(REFUSAL), "{said}");
+    }
+    now.synchro.restart().await
 }
 
 async fn has_what_the_member_has(fleet: &Harness) -> Result<()> {
@@ -219,12 +278,23 @@ struct Build {
 }
 
 impl Build {
+    /// Of before the newest migration.
     fn former() -> Result<Self> {
-        let binary = std::env::var_os("ARMADEX_FORMER_BIN");
-        let binary = binary.context("ARMADEX_FORMER_BIN names no program: `make e2e-upgrade`")?;
+        Self::named("ARMADEX_FORMER_BIN", "former")
+    }
+
+    /// Of before stores had histories.
+    fn older() -> Result<Self> {
+        Self::named("ARMADEX_OLDER_BIN", "older")
+    }
+
+    fn named(variable: &str, name: &'static str) -> Result<Self> {
+        let binary = std::env::var_os(variable);
+        let binary =
+            binary.with_context(|| format!("{variable} names no program: `make e2e-upgrade`"))?;
         Ok(Self {
             binary: binary.into(),
-            name: "former",
+            name,
         })
     }
 
