@@ -91,6 +91,18 @@ impl LeftOff {
         self.disputed.extend(known);
     }
 
+    /// What was found of these streams does not go together. Whether some of them were not held, and may be somebody else's by now: all of them are the next time.
+    pub(crate) fn dispute(&mut self, streams: &[StreamRow]) -> bool {
+        let known = streams.iter().filter_map(|stream| {
+            let key = (stream.cluster, stream.resource);
+            (!self.is_to_be_held(key, stream.epoch)).then_some(key)
+        });
+        let known = Vec::from_iter(known);
+        let are_some = !known.is_empty();
+        self.disputed.extend(known);
+        are_some
+    }
+
     /// The commit failed; whether it was carried out is not known.
     pub(crate) fn forget(&mut self) {
         for (key, _) in self.pending.drain(..) {
@@ -205,8 +217,11 @@ mod tests {
         assert!(left.agrees(&row(7, Some(at("9")), 3)));
         assert!(!left.agrees(&row(7, Some(at("8")), 3)), "it is lost");
         assert_eq!(left.disputed.len(), 1, "nothing is known of the other one");
+        assert!(!left.dispute(&[row(7, None, 0), row(8, None, 0)]), "held");
         left.moves((1, 2), 7, Some(&at("10")), 4);
         left.settle();
         assert!(!left.is_to_be_held((1, 2), 7));
+        assert!(left.dispute(&[row(8, None, 0), row(7, None, 0)]));
+        assert!(left.is_to_be_held((1, 2), 7));
     }
 }

@@ -37,8 +37,22 @@ pub(crate) struct Staged<'a> {
     pub(crate) written: Written,
 }
 
-/// Stages batches of different streams, which are these; on an error the transaction must be rolled back.
+/// Stages batches of different streams, which are these; on an error the transaction must be rolled back. Who takes a stream over that is not held may write between two
+/// statements, and what the first found does not go with the second: it is told from damage by a second try.
 pub(crate) async fn stage<'a>(
+    session: &mut Session<'_>,
+    batches: &[&'a Prepared],
+    streams: &[StreamRow],
+) -> Result<Vec<Staged<'a>>, StoreError> {
+    match stage_all(session, batches, streams).await {
+        Err(StoreError::Broken { .. }) if session.left_off.dispute(streams) => Err(collided(
+            "a stream seems to be damaged, or was taken over while it was written to",
+        )),
+        staged => staged,
+    }
+}
+
+async fn stage_all<'a>(
     session: &mut Session<'_>,
     batches: &[&'a Prepared],
     streams: &[StreamRow],

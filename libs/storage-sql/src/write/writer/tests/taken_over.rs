@@ -9,9 +9,10 @@ use crate::backend::several::place::wait_until_a_row_is_waited_for;
 use crate::sql::head::{self, Numbered};
 use crate::write::numbers::OBJECT_IDS;
 
-/// A database in which a stream is taken over each time that streams are read and not held, a few times, each time another one.
+/// A database in which a stream is taken over each time that this is read, a few times, each time another one.
 struct Taken {
     database: Arc<Contended>,
+    moment: Moment,
     /// Clusters whose streams are still to be taken, the next one last.
     left: Arc<Mutex<Vec<ClusterId>>>,
 }
@@ -20,9 +21,25 @@ struct Taken {
 struct TakenTransaction {
     transaction: Box<dyn Transaction>,
     database: SharedDatabase,
+    moment: Moment,
     left: Arc<Mutex<Vec<ClusterId>>>,
     taken: Vec<ClusterId>,
 }
+
+/// When a stream is taken over.
+#[derive(Clone, Copy)]
+struct Moment {
+    /// Behind this statement.
+    behind: &'static str,
+    /// What who takes it over writes at once, of the cluster.
+    writes: Option<&'static str>,
+}
+
+/// When streams are read and not held.
+const AT_ONCE: Moment = Moment {
+    behind: "stream.several",
+    writes: None,
+};
 
 /// What somebody does who opens the stream.
 fn takes(cluster: ClusterId) -> Statement {
@@ -44,6 +61,7 @@ impl Database for Taken {
         Ok(Box::new(TakenTransaction {
             transaction: self.database.write().await?,
             database: Arc::clone(&self.database.database),
+            moment: self.moment,
             left: Arc::clone(&self.left),
             taken: vec![],
         }))
@@ -71,14 +89,18 @@ impl Connection for TakenTransaction {
     }
 
     async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
-        let holds_nothing = statement.name == "stream.several";
+        let is_the_moment = statement.name == self.moment.behind;
         self.transaction.fetch(statement, each).await?;
-        let next = match holds_nothing {
+        let next = match is_the_moment {
             true => self.left.lock().expect("no panic").pop(),
             false => None,
         };
         if let Some(next) = next {
             self.transaction.execute(takes(next)).await?;
+            if let Some(text) = self.moment.writes {
+                let writes = Statement::fixed("test.writes", text, [next.0.into()]);
+                self.transaction.execute(writes).await?;
+            }
             self.taken.push(next);
         }
         Ok(())
@@ -103,6 +125,10 @@ impl Transaction for TakenTransaction {
 
 /// A writer that knows where it left the streams of a fleet, of which others take so many, and how it is done.
 async fn writer_beside(fleet: &Fleet, taken: usize) -> (Writer, Arc<Contended>) {
+    writer_beside_at(fleet, AT_ONCE, taken).await
+}
+
+async fn writer_beside_at(fleet: &Fleet, moment: Moment, taken: usize) -> (Writer, Arc<Contended>) {
     let contended = Contended::new(Arc::clone(&fleet.database), 0);
     let mut writer = writer_on(&contended, fleet.committed.clone());
     let first = batches(&fleet.clusters, &fleet.streams, "1", &objects("1", "web"));
@@ -111,6 +137,7 @@ async fn writer_beside(fleet: &Fleet, taken: usize) -> (Writer, Arc<Contended>) 
     contended.begun.store(0, SeqCst);
     writer.database = Arc::new(Taken {
         database: Arc::clone(&contended),
+        moment,
         left: Arc::new(Mutex::new(fleet.clusters[..taken].to_vec())),
     });
     (writer, contended)
@@ -126,6 +153,64 @@ async fn streams_that_are_taken_over_one_after_the_other_cost_the_others_one_try
     let results = writer.results(&work).await;
     assert_eq!(outcomes(&results), (1, 31));
     assert_eq!(contended.begun.load(SeqCst), 2);
+}
+
+/// Whoever took it over has written since the group read a part of it, and what it reads of the rest does not go with that.
+#[tokio::test]
+async fn what_somebody_else_wrote_meanwhile_is_not_taken_for_damage() {
+    let deletes = ["p-1", "p-2", "more"].map(|name| Change::Delete(ObjectKey::new("a", name)));
+    for (behind, writes, changes) in [
+        // The version that was the newest is not there any more.
+        ("obj.old", NO_VERSIONS, &objects("2", "db")[..]),
+        // One more is there in the namespace than when that was counted.
+        (
+            "ns.places",
+            "UPDATE obj SET name = 'more', nsid = nsid - 1 WHERE name = 'p-3' AND nsid >> 32 = ?",
+            &deletes,
+        ),
+    ] {
+        let moment = Moment {
+            behind,
+            writes: Some(writes),
+        };
+        // Alone it would be told so at once.
+        for count in [1, 8] {
+            let mut fleet = Fleet::of(count).await;
+            fleet.open().await;
+            let (mut writer, contended) = writer_beside_at(&fleet, moment, 1).await;
+            let work = batches(&fleet.clusters, &fleet.streams, "2", changes);
+            let results = writer.results(&work).await;
+            assert_eq!(outcomes(&results), (1, count - 1), "{behind}");
+            assert_eq!(contended.begun.load(SeqCst), 2);
+        }
+    }
+}
+
+/// Of a cluster.
+const NO_VERSIONS: &str = "DELETE FROM ver WHERE obj IN (SELECT id FROM obj WHERE nsid >> 32 = ?)";
+
+/// The second try, which holds the stream, finds the same.
+#[tokio::test]
+async fn what_is_damaged_is_told_so_and_spoils_no_other() {
+    let mut fleet = Fleet::of(8).await;
+    fleet.open().await;
+    let (mut writer, contended) = writer_beside(&fleet, 0).await;
+    let mut transaction = contended.database.write().await.expect("a transaction");
+    let first = fleet.clusters[0].0.into();
+    let damage = Statement::fixed("test.damage", NO_VERSIONS, [first]);
+    assert_eq!(transaction.execute(damage).await.expect("done"), 4);
+    transaction.commit().await.expect("committed");
+    let work = batches(&fleet.clusters, &fleet.streams, "2", &objects("2", "db"));
+    let results = writer.results(&work).await;
+    for (index, result) in results.iter().enumerate() {
+        match result {
+            Err(StoreError::Broken { .. }) => assert_eq!(index, 0),
+            Ok(Done::Written(_)) => assert_ne!(index, 0),
+            other => panic!("{other:?}"),
+        }
+    }
+    // Together, the same held, the first four, each of these, and the others.
+    assert_eq!(contended.begun.load(SeqCst), 2 + 1 + 4 + 1);
 }
 
 /// How many of a group were refused because their streams are another's, and how many are written. There are no others.
