@@ -2,7 +2,6 @@
 //! the size of the fleet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Range;
 use std::time::Duration;
 
 use armadex_model::ClusterName;
@@ -18,7 +17,6 @@ use crate::sql::owner;
 use crate::sql::stream::{self, Fence, StreamRow};
 use crate::write::beside::beside;
 use crate::write::numbers::{hold_up, take};
-use crate::write::owners::Owners;
 use crate::write::session::Session;
 use crate::write::types::{self, AsKnown, Opening};
 
@@ -252,42 +250,21 @@ pub(crate) type Opened = Result<Stream, Differs>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Differs(pub(crate) String);
 
-/// Takes streams over, those of clusters that whoever asks looks after; why others are refused.
-pub(crate) async fn open(
-    session: &mut Session<'_>,
-    openings: &[&Opening],
-) -> Result<Vec<Result<Opened, StoreError>>, StoreError> {
-    if openings.is_empty() {
-        return Ok(vec![]);
-    }
-    let count = i64::try_from(openings.len()).expect("a transaction fits memory");
-    let epochs = take(session.connection, Numbered::Epoch, count).await?;
-    // Who has the epochs is alone with opening: whoever opened these as another owner just before has joined by now.
-    let clusters = openings.iter().map(|opening| opening.cluster);
-    let owners = Owners::look(session.connection, clusters).await?;
-    let refusals = openings
-        .iter()
-        .map(|opening| owners.refuses_telling(opening.cluster, &opening.owner));
-    let refusals = Vec::from_iter(refusals);
-    let asked = openings.iter().zip(&refusals);
-    let own = asked.filter_map(|(opening, refusal)| refusal.is_none().then_some(*opening));
-    let opened = open_own(session, &Vec::from_iter(own), epochs).await?;
-    let mut opened = opened.into_iter();
-    let outcomes = refusals.into_iter().map(|refusal| match refusal {
-        Some(refused) => Err(refused),
-        None => Ok(opened.next().expect("one for each that is not refused")),
-    });
-    Ok(outcomes.collect())
-}
-
+/// Takes streams over. The caller holds their clusters, which whoever asks looks after.
+///
 /// Rows that an earlier stream left behind and no purge has removed are shown again: its new writer compares
 /// them with the member's, because the position is forgotten. Whose member means something else by a type than others is refused, and what is
 /// stored of it is hidden: its member has it no more. One of which the cluster has listed another version is hidden until it is live itself.
-async fn open_own(
+pub(crate) async fn open(
     session: &mut Session<'_>,
     openings: &[&Opening],
-    epochs: Range<i64>,
 ) -> Result<Vec<Opened>, StoreError> {
+    if openings.is_empty() {
+        return Ok(vec![]);
+    }
+    // Who has the epochs is alone with opening.
+    let count = i64::try_from(openings.len()).expect("a transaction fits memory");
+    let epochs = take(session.connection, Numbered::Epoch, count).await?;
     let types = types::settle(session, openings).await?;
     let mut fences = Vec::with_capacity(openings.len());
     for ((opening, meant), epoch) in openings.iter().zip(&types).zip(epochs) {

@@ -144,6 +144,12 @@ impl Work {
         }
     }
 
+    /// The cluster of which it opens a stream, and who does.
+    pub(crate) fn taking_over(&self) -> Option<(ClusterId, &str)> {
+        let opening = self.opening()?;
+        Some((opening.cluster, &opening.owner))
+    }
+
     pub(crate) fn opening(&self) -> Option<&Opening> {
         match self {
             Self::Open(opening) => Some(opening),

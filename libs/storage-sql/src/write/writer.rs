@@ -272,9 +272,7 @@ impl Writer {
                 for met in met {
                     met.count(&mut self.labels);
                 }
-                let opened = opened(work).chain(work.iter().filter_map(Work::closed));
-                let leaving = work.iter().filter_map(Work::leaving);
-                self.unanswered.settle(said(work), opened, leaving);
+                self.settle(work, &done);
                 self.note_committed(committed);
                 Ok(done)
             }
@@ -285,6 +283,16 @@ impl Writer {
         }
     }
 
+    /// Whoever was refused may have waited for nothing.
+    fn settle(&mut self, work: &[Work], done: &[Done]) {
+        let work = work.iter().zip(done);
+        let work = work.filter(|(_, done)| !matches!(done, Done::Refused(_)));
+        let work = work.map(|(one, _)| one);
+        let opened = opened(work.clone()).chain(work.clone().filter_map(Work::closed));
+        let leaving = work.clone().filter_map(Work::leaving);
+        self.unanswered.settle(said(work), opened, leaving);
+    }
+
     /// Forgets what it knew only if the work was committed.
     fn forget(&mut self, work: &[Work], is_rolled_back: bool) {
         self.object_ids.forget();
@@ -293,7 +301,8 @@ impl Writer {
             false => {
                 let joining = work.iter().filter_map(Work::joining);
                 let joining = joining.map(|one| one.name);
-                self.unanswered.note(said(work), opened(work), joining);
+                let (said, opened) = (said(work.iter()), opened(work.iter()));
+                self.unanswered.note(said, opened, joining);
                 self.left_off.forget();
             }
         }
@@ -411,8 +420,9 @@ async fn do_all<'a>(
     work: &'a [Work],
 ) -> Result<(Vec<Done>, Vec<Met<'a>>), StoreError> {
     let batches: Vec<&Prepared> = work.iter().filter_map(Work::batch).collect();
-    let openings: Vec<&Opening> = work.iter().filter_map(Work::opening).collect();
     let heard = Heard::of(session.connection, work, session.unanswered).await?;
+    let openings = work.iter().filter(|one| heard.refuses(one).is_none());
+    let openings: Vec<&Opening> = openings.filter_map(Work::opening).collect();
     let Admitted {
         batches,
         streams,
@@ -457,7 +467,7 @@ async fn do_others(
     work: &[Work],
     heard: &Heard,
     mut written: impl Iterator<Item = Done>,
-    mut opened: impl Iterator<Item = Result<Opened, StoreError>>,
+    mut opened: impl Iterator<Item = Opened>,
 ) -> Result<Vec<Done>, StoreError> {
     let joining = work.iter().filter_map(Work::joining);
     joining::see_owners(session, joining).await?;
@@ -472,10 +482,7 @@ async fn do_others(
         }
         done.push(match one {
             Work::Write(_) => written.next().expect("one for each batch"),
-            Work::Open(_) => opened
-                .next()
-                .expect("one for each opening")
-                .map_or_else(Done::Refused, Done::Opened),
+            Work::Open(_) => Done::Opened(opened.next().expect("one for each opening")),
             Work::Health(..) | Work::Label(..) => Done::Nothing,
             Work::Join(..) if has_joined.is_some() => {
                 Done::Joined(joined.next().expect("one for each that joins with others"))
@@ -543,13 +550,13 @@ async fn finish<T>(
 }
 
 /// The clusters of which something is said.
-fn said(work: &[Work]) -> impl Iterator<Item = i64> {
-    work.iter().filter_map(|one| Some(one.telling()?.0.0))
+fn said<'a>(work: impl Iterator<Item = &'a Work>) -> impl Iterator<Item = i64> {
+    work.filter_map(|one| Some(one.telling()?.0.0))
 }
 
 /// Those of which streams are opened.
-fn opened(work: &[Work]) -> impl Iterator<Item = i64> {
-    let openings = work.iter().filter_map(Work::opening);
+fn opened<'a>(work: impl Iterator<Item = &'a Work>) -> impl Iterator<Item = i64> {
+    let openings = work.filter_map(Work::opening);
     openings.map(|opening| opening.cluster.0)
 }
 

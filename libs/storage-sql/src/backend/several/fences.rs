@@ -7,6 +7,7 @@ use armadex_storage::conformance::{object, resource};
 use armadex_storage::{Change, Health, Search as _, Sink as _, StoreError, Written};
 
 use super::place::{Home, execute, fixture_of, wait_until_so_many_wait, wait_until_somebody_waits};
+use crate::backend::rows;
 use crate::sql::catalog;
 use crate::sql::head::{self, Numbered};
 use crate::sql::statement::Statement;
@@ -98,14 +99,17 @@ async fn a_writer_whose_stream_was_taken_over_shows_nothing_that_was_kept() {
 
 /// It has looked whose the cluster is, or is about to; meanwhile somebody else joins it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_lost_a_cluster_meanwhile_hides_nothing_of_it_and_says_nothing_of_its_health() {
+async fn who_lost_a_cluster_meanwhile_opens_and_hides_nothing_of_it_and_says_nothing_of_its_health()
+{
     for place in Home::on_each_server() {
         let other = place.store().await;
         let fixture = fixture_of(&other);
         let pods = fixture.pods_of("m").await;
         fixture.put(&pods, [object("ns", "a")]).await;
+        let kind = resource("", "pods", "Pod", true);
         let (cluster, resource) = (pods.cluster, pods.stream.resource);
         let (closes, tells) = (place.store().await, place.store().await);
+        let opens = place.store().await;
         let mut takes = other.database.write().await.expect("a transaction");
         let claim = catalog::claim_clusters(takes.dialect(), "another", &[cluster.0]);
         takes.execute(claim).await.expect("taken over");
@@ -117,9 +121,11 @@ async fn who_lost_a_cluster_meanwhile_hides_nothing_of_it_and_says_nothing_of_it
             };
             tells.set_health(cluster, "", &health, None).await
         });
-        wait_until_so_many_wait(&place, &other, 2).await;
+        let opening =
+            tokio::spawn(async move { opens.open(cluster, "", &kind, RULES).await.map(drop) });
+        wait_until_so_many_wait(&place, &other, 3).await;
         takes.commit().await.expect("taken over");
-        for done in [closing.await, telling.await] {
+        for done in [closing.await, telling.await, opening.await] {
             let done = done.expect("no panic");
             assert!(
                 matches!(done, Err(StoreError::TakenOver { .. })),
@@ -129,6 +135,60 @@ async fn who_lost_a_cluster_meanwhile_hides_nothing_of_it_and_says_nothing_of_it
         assert_eq!(fixture.list(&all_pods(), 10).await, ["m/ns/a"]);
         let catalog = other.catalog().await.expect("a catalogue");
         assert!(catalog.clusters[&name("m")].health.is_none());
+    }
+}
+
+/// It is about to open a stream of it, in another process.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_of_a_cluster_that_leaves_meanwhile_is_not_opened() {
+    for place in Home::on_each_server() {
+        let (one, other) = (place.store().await, place.store().await);
+        let pods = fixture_of(&one).pods_of("m").await;
+        let cluster = pods.cluster;
+        let mut leaves = one.database.write().await.expect("a transaction");
+        let leave = catalog::leave_clusters(leaves.dialect(), &[cluster.0], 1_800_000_000);
+        leaves.execute(leave).await.expect("left");
+        let opening = tokio::spawn(async move {
+            let services = resource("", "services", "Service", true);
+            other.open(cluster, "", &services, RULES).await
+        });
+        wait_until_somebody_waits(&place, &one).await;
+        leaves.commit().await.expect("left");
+        let refused = opening.await.expect("no panic");
+        assert!(
+            matches!(refused, Err(StoreError::Left { .. })),
+            "{refused:?}"
+        );
+    }
+}
+
+/// It has found that the cluster is its own, and waits for a stream that somebody has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_is_not_taken_over_while_a_stream_of_it_is_opened() {
+    for place in Home::on_each_server() {
+        let (one, other, third) = (
+            place.store().await,
+            place.store().await,
+            place.store().await,
+        );
+        let pods = fixture_of(&one).pods_of("m").await;
+        let (cluster, key) = (pods.cluster, (pods.cluster.0, pods.stream.resource.0));
+        let mut holder = third.database.write().await.expect("a transaction");
+        let hold = stream::hold(holder.dialect(), &[key]);
+        rows(&mut *holder, hold, stream::decode)
+            .await
+            .expect("held");
+        let opening = tokio::spawn(async move {
+            let pods = resource("", "pods", "Pod", true);
+            one.open(cluster, "", &pods, RULES).await
+        });
+        wait_until_somebody_waits(&place, &third).await;
+        let taking =
+            tokio::spawn(async move { other.join(&name("m"), "incarnation-1", "another").await });
+        wait_until_so_many_wait(&place, &third, 2).await;
+        holder.rollback().await.expect("let go");
+        opening.await.expect("no panic").expect("opened before");
+        taking.await.expect("no panic").expect("joined behind it");
     }
 }
 
