@@ -40,6 +40,7 @@ use crate::write::left_off::LeftOff;
 use crate::write::numbers::ObjectIds;
 use crate::write::past::{self, Past, PastKnown};
 use crate::write::queue::{Orders, queue};
+use crate::write::tenures::Tenures;
 use crate::write::unanswered::Unanswered;
 use crate::write::work::{Done, Order, Work};
 use crate::write::writer::Writer;
@@ -105,6 +106,7 @@ impl SqlStore {
             past,
             lease: Lease::new(options.patience),
             left_off: LeftOff::default(),
+            tenures: Tenures::default(),
             unanswered: Unanswered::default(),
             rest: options.rest,
             object_ids: ObjectIds::default(),

@@ -2,8 +2,9 @@
 //!
 //! SQLite has one writer, and nobody waits for a row. Where several processes write, two transactions that lock the same rows in different orders
 //! would wait for each other, so that the database ends one of them, which is then done anew. Batches, which are nearly all that is written,
-//! therefore lock in one order, whatever is in them: `LOCK_ORDER`, the head late, because every writer waits for it. The clusters whose owners have to stay
-//! until what they ask for is done come first, all at once and in the order of their numbers. Those are few, but they stay locked while all batches of the
+//! therefore lock in one order, whatever is in them: `LOCK_ORDER`, the head late, because every writer waits for it. Where owners ask for something that goes by who they are, what comes first is the
+//! tenure of this process, which another process of the same owner alone wants; then come the clusters whose owners have to stay
+//! until what they ask for is done, all at once and in the order of their numbers. Those are few, but they stay locked while all batches of the
 //! transaction are staged, and whoever takes one of them over meanwhile waits for that.
 //!
 //! Streams come late as well, where this process has had the answer to the last commit of each. Of one of which it has not, that commit may be under way: such a
@@ -50,6 +51,7 @@ pub(crate) mod queue;
 pub(crate) mod session;
 pub(crate) mod shown;
 pub(crate) mod stage;
+pub(crate) mod tenures;
 pub(crate) mod terms;
 pub(crate) mod types;
 pub(crate) mod unanswered;
@@ -60,9 +62,11 @@ pub(crate) mod writer;
 
 pub use portions::Portions;
 
-/// The tables in which batches lock rows, and what is said of clusters' health in their transaction, in this order. Of clusters first those whose owner is held.
+/// The tables in which batches lock rows, and what is said of clusters' health in their transaction, in this order. The tenure where their owner asks for more
+/// in it; of clusters first those whose owner is held.
 #[cfg(test)]
-const LOCK_ORDER: [&str; 10] = [
+const LOCK_ORDER: [&str; 11] = [
+    "tenure",
     "cluster",
     "allocation",
     "post",
@@ -77,7 +81,8 @@ const LOCK_ORDER: [&str; 10] = [
 
 /// The same where it is not known of a stream where it was left: the first batch after it was opened, and each after a commit that was not answered.
 #[cfg(test)]
-const LOCK_ORDER_OF_UNKNOWN: [&str; 10] = [
+const LOCK_ORDER_OF_UNKNOWN: [&str; 11] = [
+    "tenure",
     "cluster",
     "stream",
     "allocation",

@@ -24,10 +24,10 @@ pub enum StoreError {
         /// The cluster.
         what: String,
     },
-    /// Somebody else has joined the cluster as its owner since: it is theirs to look after.
+    /// Somebody else has joined the cluster as its owner since, or has begun to look after all that the owner has: it is theirs.
     #[error("another synchro looks after {what}")]
     TakenOver {
-        /// The cluster.
+        /// The cluster, or all of an owner's.
         what: String,
     },
     /// The member means another kind of object by a type than the other clusters that have it do: nothing of it is stored, and what was is hidden, until

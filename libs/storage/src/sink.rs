@@ -121,7 +121,8 @@ pub trait Sink: Send + Sync + 'static {
     async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Result<(), StoreError>;
 
     /// Says that one process begins to look after what this owner has. Whoever did before learns it from [`Sink::keep_alive`], also one that
-    /// does not see any more what they agree by.
+    /// does not see any more what they agree by; what else it asks for as whoever looks after clusters is refused by [`StoreError::TakenOver`], and what it
+    /// writes by the epochs of the streams that the other one opens.
     async fn begin(&self, owner: &str) -> Result<Tenure, StoreError>;
 
     /// Says that this owner lives, for [`Sink::clusters`]: whoever shares the store tells by it a synchro whose members are silent from one

@@ -17,5 +17,6 @@ mod owners;
 pub(crate) mod place;
 mod proxy;
 mod rewound;
+mod tenures;
 mod types;
 mod unanswered;

@@ -61,16 +61,29 @@ pub(crate) fn go_on_as(owner: &str, Tenure(number): Tenure) -> Statement {
     )
 }
 
-/// The tenure of an owner that lasts.
-pub(crate) fn tenure(owner: &str) -> Statement {
-    Statement::fixed(
-        "owner.tenure",
-        "SELECT number FROM tenure WHERE owner = ?",
-        [owner.into()],
+/// The tenures that last of these owners: [`decode_tenure`].
+pub(crate) fn tenures(dialect: Dialect, owners: &[&str]) -> Statement {
+    Sql::new(
+        dialect,
+        "owner.tenures",
+        "SELECT owner, number FROM tenure WHERE ",
     )
+    .within("owner", owners)
+    .build()
 }
 
-/// A row of [`tenure`].
-pub(crate) fn decode_tenure(row: &dyn Row) -> Result<Tenure, StoreError> {
-    row.int(0).map(Tenure)
+/// The same, which last until the transaction ends: whoever begins another one waits. They are held in the order of their owners, whoever asks.
+pub(crate) fn hold_tenures(dialect: Dialect, owners: &[&str]) -> Statement {
+    Sql::new(dialect, "tenure.hold", "SELECT owner, number FROM tenure")
+        .push(dialect.by_key())
+        .push(" WHERE ")
+        .within("owner", owners)
+        .push(" ORDER BY owner")
+        .push(dialect.held())
+        .build()
+}
+
+/// An owner and its tenure.
+pub(crate) fn decode_tenure(row: &dyn Row) -> Result<(String, Tenure), StoreError> {
+    Ok((row.text(0)?, row.int(1).map(Tenure)?))
 }

@@ -112,7 +112,8 @@ fn owners(dialect: Dialect) -> Vec<Statement> {
         owner::begin_next("b"),
         owner::begin_as("b", Tenure(1)),
         owner::go_on_as("b", Tenure(2)),
-        owner::tenure("b"),
+        owner::tenures(dialect, &["a", "b"]),
+        owner::hold_tenures(dialect, &["a", "b"]),
     ]
 }
 

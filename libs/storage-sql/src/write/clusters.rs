@@ -23,38 +23,24 @@ use crate::write::types::{self, AsKnown, Opening};
 /// Of an owner that had clusters once: a month.
 const REMEMBERED: i64 = 30 * 24 * 60 * 60;
 
-/// Begins a tenure of an owner, which lives.
+/// Begins a tenure of an owner, which lives. The caller holds the one before it.
 pub(crate) async fn begin(session: &mut Session<'_>, owner: &str) -> Result<Tenure, StoreError> {
-    see(session, owner).await?;
     if session.connection.execute(owner::begin_next(owner)).await? == 0 {
         begin_as(session, owner, Tenure(1)).await?;
     }
+    see(session, owner).await?;
     let begun = tenure(session, owner).await?;
     begun.ok_or_else(|| broken("it has no row for a tenure that was just begun"))
 }
 
 /// Notes that an owner lives; `false` if a later tenure has begun. Where none is known, or a former one, this one goes on: a store that was
 /// restored knows of none, and an earlier release takes away what its host's clock finds old, after which one that was replaced may be the first to
-/// say that it lives. Here tenures stay, a row for each owner there ever was.
+/// say that it lives. Here tenures stay, a row for each owner there ever was. The caller holds the one that lasts.
 pub(crate) async fn keep_alive(
     session: &mut Session<'_>,
     owner: &str,
     own: Tenure,
 ) -> Result<bool, StoreError> {
-    let last = tenure(session, owner).await?;
-    if last > Some(own) {
-        return Ok(false);
-    }
-    see(session, owner).await?;
-    if !go_on_as(session, owner, own).await? {
-        return Ok(false);
-    }
-    forget_owners(session).await?;
-    Ok(true)
-}
-
-/// Makes this tenure the one that lasts, if it is not, unless a later one has begun: whoever begins one has the owner's row, as the caller has it now.
-async fn go_on_as(session: &mut Session<'_>, owner: &str, own: Tenure) -> Result<bool, StoreError> {
     match tenure(session, owner).await? {
         None => begin_as(session, owner, own).await?,
         Some(last) if last > own => return Ok(false),
@@ -64,6 +50,8 @@ async fn go_on_as(session: &mut Session<'_>, owner: &str, own: Tenure) -> Result
             session.connection.execute(go_on).await?;
         }
     }
+    see(session, owner).await?;
+    forget_owners(session).await?;
     Ok(true)
 }
 
@@ -91,12 +79,9 @@ async fn begin_as(
 }
 
 async fn tenure(session: &mut Session<'_>, owner: &str) -> Result<Option<Tenure>, StoreError> {
-    row(
-        session.connection,
-        owner::tenure(owner),
-        owner::decode_tenure,
-    )
-    .await
+    let tenure = owner::tenures(session.dialect, &[owner]);
+    let last = row(session.connection, tenure, owner::decode_tenure).await?;
+    Ok(last.map(|(_, last)| last))
 }
 
 /// Notes that an owner lives now.

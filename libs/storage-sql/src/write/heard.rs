@@ -26,10 +26,10 @@ impl Heard {
     /// these clusters before may still be under way, for its commit was not answered: it comes to its end before anything is compared.
     pub(crate) async fn of(
         connection: &mut dyn Connection,
-        work: &[Work],
+        work: &[&Work],
         unanswered: &Unanswered,
     ) -> Result<Self, StoreError> {
-        let work = work.iter();
+        let work = work.iter().copied();
         let telling = work.clone().filter_map(Work::telling);
         let clusters = telling.clone().map(|(cluster, _)| cluster);
         let mut owners = Owners::look(connection, clusters.clone()).await?;

@@ -124,6 +124,39 @@ impl Work {
         }
     }
 
+    /// Whether it is for whoever looks after clusters to ask for.
+    pub(crate) fn is_for_owners(&self) -> bool {
+        match self {
+            Self::Join(..) | Self::Leave(..) | Self::Adopt(..) => true,
+            Self::Health(..) | Self::Label(..) | Self::Open(_) => true,
+            Self::Close(_, owner, _) => owner.is_some(),
+            // A batch is fenced by its stream's epoch.
+            Self::Write(_) | Self::Begin(_) | Self::KeepAlive(..) => false,
+            Self::Purge(..) | Self::Mend(_) | Self::Learn(_) | Self::Rewound(_) => false,
+        }
+    }
+
+    /// As whom it is asked for, if that is said.
+    pub(crate) fn owner(&self) -> Option<&str> {
+        match self {
+            Self::Join(_, _, owner) => Some(owner),
+            _ => {
+                let of_cluster = self.telling().or_else(|| self.closing());
+                of_cluster
+                    .or_else(|| self.taking_over())
+                    .map(|(_, owner)| owner)
+            }
+        }
+    }
+
+    /// The owner of which it says that he lives.
+    pub(crate) fn living(&self) -> Option<&str> {
+        match self {
+            Self::Begin(owner) | Self::KeepAlive(owner, _) => Some(owner),
+            _ => None,
+        }
+    }
+
     /// The cluster that it concerns, if it is one by number.
     pub(crate) fn cluster(&self) -> Option<i64> {
         match self {

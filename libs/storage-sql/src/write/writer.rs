@@ -38,6 +38,7 @@ use crate::write::queue::Waiting;
 use crate::write::session::Session;
 use crate::write::shown::Shown;
 use crate::write::stage::{Staged, stage};
+use crate::write::tenures::Tenures;
 use crate::write::types::Opening;
 use crate::write::unanswered::Unanswered;
 use crate::write::work::{Done, Order, Work};
@@ -59,6 +60,7 @@ pub(crate) struct Writer {
     pub(crate) object_ids: ObjectIds,
     pub(crate) labels: LabelKeys,
     pub(crate) left_off: LeftOff,
+    pub(crate) tenures: Tenures,
     pub(crate) unanswered: Unanswered,
     /// How far this process committed.
     pub(crate) committed: Committed,
@@ -130,6 +132,9 @@ impl Writer {
             purged.took = begun.elapsed();
         }
         for ((reply, result), work) in replies.into_iter().zip(results).zip(work) {
+            if let (Err(_), Work::Begin(owner)) = (&result, &work) {
+                self.tenures.forget(owner);
+            }
             let _ = reply.send(match (result, work) {
                 (Err(err), Work::Write(batch)) if is_too_much(&err) => Ok(Done::TooMuch(batch)),
                 (result, _) => result,
@@ -252,7 +257,7 @@ impl Writer {
             },
             shown: Shown::default(),
         };
-        let done = do_all(&mut session, work).await;
+        let done = do_all(&mut session, &self.tenures, work).await;
         let committed = session.committed;
         let is_rolled_back = done.is_err();
         let done = match done {
@@ -272,6 +277,7 @@ impl Writer {
                 for met in met {
                     met.count(&mut self.labels);
                 }
+                self.tenures.note(work, &done);
                 self.settle(work, &done);
                 self.note_committed(committed);
                 Ok(done)
@@ -411,18 +417,36 @@ impl Writer {
     }
 }
 
+/// Does what is not refused because this process was replaced.
+async fn do_all<'a>(
+    session: &mut Session<'_>,
+    tenures: &Tenures,
+    work: &'a [Work],
+) -> Result<(Vec<Done>, Vec<Met<'a>>), StoreError> {
+    let refusals = tenures.refusals(session.connection, work).await?;
+    let own = work.iter().zip(&refusals);
+    let own = own.filter_map(|(one, refusal)| refusal.is_none().then_some(one));
+    let (done, met) = do_own(session, &Vec::from_iter(own)).await?;
+    let mut done = done.into_iter();
+    let done = refusals.into_iter().map(|refusal| match refusal {
+        Some(refused) => Done::Refused(refused),
+        None => done.next().expect("one for each that is not refused"),
+    });
+    Ok((done.collect(), met))
+}
+
 /// Nobody has been answered yet, so whatever order the work is done in is right: who looks after clusters is held together, batches are staged together,
 /// streams are opened together, what is said of clusters' health and of their labels is recorded together, and clusters join together; everything else comes after them one by
 /// one, and batches are published at the end. What is asked of one cluster's name is done in the order in which it was given: who asked may not have waited
 /// for the answer.
-async fn do_all<'a>(
+async fn do_own<'a>(
     session: &mut Session<'_>,
-    work: &'a [Work],
+    work: &[&'a Work],
 ) -> Result<(Vec<Done>, Vec<Met<'a>>), StoreError> {
-    let batches: Vec<&Prepared> = work.iter().filter_map(Work::batch).collect();
+    let batches: Vec<&Prepared> = work.iter().copied().filter_map(Work::batch).collect();
     let heard = Heard::of(session.connection, work, session.unanswered).await?;
     let openings = work.iter().filter(|one| heard.refuses(one).is_none());
-    let openings: Vec<&Opening> = openings.filter_map(Work::opening).collect();
+    let openings: Vec<&Opening> = openings.copied().filter_map(Work::opening).collect();
     let Admitted {
         batches,
         streams,
@@ -433,7 +457,7 @@ async fn do_all<'a>(
         let may_open = |cluster| session.unanswered.may_open(cluster);
         matches!(one, Work::Adopt(..)) || one.closed().is_some_and(may_open)
     };
-    if work.iter().any(holds_up) {
+    if work.iter().copied().any(holds_up) {
         clusters::hold_up_openings(session).await?;
     }
     let opened = clusters::open(session, &openings).await?;
@@ -464,18 +488,18 @@ fn came_of(staged: &[Staged<'_>], refusals: Vec<Option<StoreError>>) -> impl Ite
 /// Does what was not done together, and says of all of the work what came of it.
 async fn do_others(
     session: &mut Session<'_>,
-    work: &[Work],
+    work: &[&Work],
     heard: &Heard,
     mut written: impl Iterator<Item = Done>,
     mut opened: impl Iterator<Item = Opened>,
 ) -> Result<Vec<Done>, StoreError> {
-    let joining = work.iter().filter_map(Work::joining);
+    let joining = work.iter().copied().filter_map(Work::joining);
     joining::see_owners(session, joining).await?;
     let together = joining_together(work);
     let joining = Vec::from_iter(together.iter().flatten().copied());
     let mut joined = joining::join(session, &joining).await?.into_iter();
     let mut done = Vec::with_capacity(work.len());
-    for (one, has_joined) in work.iter().zip(&together) {
+    for (&one, has_joined) in work.iter().zip(&together) {
         if let Some(refused) = heard.refuses(one) {
             done.push(Done::Refused(refused));
             continue;
@@ -494,7 +518,7 @@ async fn do_others(
 }
 
 /// The clusters that join together, each where it is in the work: of each name the first, unless something else is asked of it before.
-fn joining_together(work: &[Work]) -> Vec<Option<Joining<'_>>> {
+fn joining_together<'a>(work: &[&'a Work]) -> Vec<Option<Joining<'a>>> {
     let mut named = BTreeSet::new();
     let first = work.iter().map(|one| {
         let is_first = one.name().is_some_and(|name| named.insert(name));

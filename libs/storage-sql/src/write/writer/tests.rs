@@ -131,6 +131,7 @@ struct Fleet {
     past: PastKnown,
     lease: Lease,
     left_off: LeftOff,
+    tenures: Tenures,
     portions: Portions,
     /// What all statements that found rows were called.
     asked: Vec<&'static str>,
@@ -163,6 +164,7 @@ impl Fleet {
             past: PastKnown::new(0, None),
             lease: Lease::new(Duration::ZERO),
             left_off: LeftOff::default(),
+            tenures: Tenures::default(),
             portions: Portions::default(),
             asked: vec![],
             blocks: 0,
@@ -214,7 +216,7 @@ impl Fleet {
             shown: Shown::default(),
             catalog: CatalogChange::default(),
         };
-        let done = do_all(&mut session, work).await;
+        let done = do_all(&mut session, &self.tenures, work).await;
         self.committed = session.committed;
         let statements = counted.statements;
         self.asked.append(&mut counted.asked);
@@ -225,7 +227,9 @@ impl Fleet {
             Ok(_) => self.left_off.settle(),
             Err(_) => self.left_off.forget(),
         }
-        Ok((done?.0, statements))
+        let done = done?.0;
+        self.tenures.note(work, &done);
+        Ok((done, statements))
     }
 
     /// Opens every stream at once.
@@ -372,18 +376,27 @@ async fn write_and_say(fleet: &mut Fleet, version: &str, changes: &[Change]) {
     assert_eq!(fleet.tables[0], "cluster", "their owner is held");
 }
 
+/// Their owner is held, and that it is this process of his.
+#[track_caller]
+fn assert_owner_is_held(fleet: &Fleet) {
+    assert_eq!(fleet.tables[..2], ["tenure", "cluster"]);
+}
+
 async fn locks_in_order(mut fleet: Fleet) {
     use crate::write::{LOCK_ORDER, LOCK_ORDER_OF_UNKNOWN, PRUNE_ORDER, PURGE_ORDER};
+    fleet.carry_out(vec![Work::Begin(String::new())]).await;
+    assert_eq!(fleet.tables, ["tenure", "owner"]);
     fleet.open().await;
+    assert_owner_is_held(&fleet);
     fleet.watch_window = Duration::from_secs(3600);
     write_and_say(&mut fleet, "1", &objects("1", "web")).await;
-    assert_eq!(fleet.tables, LOCK_ORDER_OF_UNKNOWN);
+    assert_eq!(fleet.tables, LOCK_ORDER_OF_UNKNOWN[1..]);
     // Numbers of objects are taken for many.
     fleet.object_ids = ObjectIds::default();
     let more = ["a", "c"].map(|namespace| object(namespace, "more").label("app", "web"));
     let more = more.map(|object| Change::Put(object.build()));
     write_and_say(&mut fleet, "1-more", &more).await;
-    assert_eq!(fleet.tables, LOCK_ORDER);
+    assert_eq!(fleet.tables, LOCK_ORDER[1..]);
     write_and_say(&mut fleet, "2", &objects("2", "db")).await;
     assert_locked(&fleet, &LOCK_ORDER);
     let gone = [("a", "p-1"), ("a", "p-2"), ("b", "p-3")];
@@ -399,7 +412,7 @@ async fn locks_in_order(mut fleet: Fleet) {
             .map(|(cluster, stream)| Work::Close(*cluster, Some(String::new()), stream.resource)),
     );
     fleet.carry_out(closes).await;
-    assert_eq!(fleet.tables[0], "cluster", "their owner is held");
+    assert_owner_is_held(&fleet);
     assert_locked(&fleet, &LOCK_ORDER);
     let leaves = Work::Leave("c-000".parse().expect("a name"), "uid".into());
     fleet.carry_out(vec![leaves]).await;
@@ -548,6 +561,7 @@ fn writer_on(database: &Arc<impl Database + 'static>, committed: Committed) -> W
         past: PastKnown::new(0, None),
         lease: Lease::new(Duration::ZERO),
         left_off: LeftOff::default(),
+        tenures: Tenures::default(),
         unanswered: Unanswered::default(),
         rest: Options::default().rest,
         labels: LabelKeys::new(4096),

@@ -1,5 +1,7 @@
 //! What a group costs, and what becomes of the others in it, where some of it is refused.
 
+use armadex_storage::Tenure;
+
 use super::*;
 
 /// Batches of so many streams, of which some are taken over by somebody else; what comes of them, and how many transactions that took.
@@ -114,6 +116,77 @@ async fn who_looks_after_a_cluster_no_more_is_refused_and_costs_the_others_nothi
         reader.rollback().await.expect("ended");
         assert_eq!(counted.expect("an answer"), Some(expected), "{text}");
     }
+}
+
+/// Another process of the owner has begun since.
+async fn is_replaced(database: &Contended) {
+    run(database, "UPDATE tenure SET number = number + 1").await;
+}
+
+fn begins() -> Work {
+    Work::Begin(String::new())
+}
+
+/// It may have waited for long; who lost the Lease and has it again begins behind it.
+#[tokio::test]
+async fn what_was_asked_before_the_next_tenure_begins_is_refused_and_costs_the_others_nothing() {
+    let mut fleet = Fleet::of(1).await;
+    fleet.open().await;
+    let database = Contended::new(fleet.database, 0);
+    let mut writer = writer_on(&database, fleet.committed);
+    let mut work = vec![begins()];
+    let begun = writer.results(&work).await.remove(0);
+    assert!(matches!(begun, Ok(Done::Begun(Tenure(1)))), "{begun:?}");
+    is_replaced(&database).await;
+    work = unhealthy(&fleet.clusters);
+    work.extend(batches(
+        &fleet.clusters,
+        &fleet.streams,
+        "1",
+        &objects("1", "web"),
+    ));
+    work.push(Work::KeepAlive(String::new(), Tenure(1)));
+    work.push(begins());
+    work.extend(unhealthy(&fleet.clusters));
+    work.push(Work::Leave("c-000".parse().expect("a name"), "uid".into()));
+    let transactions = database.begun.load(SeqCst);
+    let results = writer.results(&work).await;
+    assert!(
+        matches!(
+            &results[..],
+            [
+                Err(StoreError::TakenOver { .. }),
+                Ok(Done::Written(_)),
+                Ok(Done::Kept(false)),
+                Ok(Done::Begun(Tenure(3))),
+                Ok(Done::Nothing),
+                Ok(Done::Nothing),
+            ]
+        ),
+        "{results:?}"
+    );
+    assert_eq!(database.begun.load(SeqCst), transactions + 1);
+}
+
+/// Whether it has begun its next tenure is not known, so the former one counts for nothing any more.
+#[tokio::test]
+async fn who_begins_and_is_not_answered_is_not_refused_for_the_tenure_before() {
+    let fleet = Fleet::of(1).await;
+    let database = Contended::new(fleet.database, 0);
+    let mut writer = writer_on(&database, fleet.committed);
+    assert!(writer.results(&[begins()]).await[0].is_ok());
+    is_replaced(&database).await;
+    let work = unhealthy(&fleet.clusters);
+    assert!(writer.results(&work).await[0].is_err());
+    database.away_after.store(0, SeqCst);
+    let (reply, answer) = oneshot::channel();
+    let work = begins();
+    writer.carry_out(vec![Order { work, reply }]).await;
+    let begun = answer.await.expect("an answer");
+    assert!(begun.is_err_and(|err| err.is_transient()));
+    database.away_after.store(usize::MAX, SeqCst);
+    let work = unhealthy(&fleet.clusters);
+    assert!(writer.results(&work).await[0].is_ok());
 }
 
 /// A stream whose rows are damaged comes again and again, with whoever writes at the time.
