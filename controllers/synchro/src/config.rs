@@ -174,7 +174,7 @@ pub(crate) struct Shared {
     pub(crate) strays: Notify,
     /// Who looks after its clusters.
     pub(crate) owner: Owner,
-    /// Another writer took a stream over: perhaps all of them.
+    /// Another process took a stream or a cluster over: perhaps all of them.
     pub(crate) fenced: Notify,
     /// The CRD of PediaClusters lacks fields of their status.
     pub(crate) old_schema: AtomicBool,
@@ -222,6 +222,18 @@ impl Shared {
             budget: self.budget.share(),
             unfinished: self.unfinished.of_cluster(),
         })
+    }
+
+    /// Whether the store says that a cluster is not this synchro's any more: it has left, or somebody else looks after it. Of all clusters that may be another
+    /// process of the same shard, which is found out at once.
+    pub(crate) fn has_lost(&self, error: &StoreError) -> bool {
+        if let StoreError::TakenOver { .. } = error {
+            self.fenced.notify_one();
+        }
+        matches!(
+            error,
+            StoreError::Left { .. } | StoreError::TakenOver { .. }
+        )
     }
 
     /// The store failed for somebody: what to say of it, unless it has told of that itself or somebody else was told of.

@@ -32,7 +32,6 @@ use std::time::Duration;
 use armadex_backoff::{Backoff, LIVED, jittered};
 use armadex_crds::GroupResources;
 use armadex_member::{Discovery, MemberError};
-use armadex_storage::StoreError;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -186,7 +185,7 @@ impl Session {
                     self.board.entered(reached.cluster);
                     return Some((reached, way));
                 }
-                Err(Unreached::Store(StoreError::Left { .. })) => self.left.cancel(),
+                Err(Unreached::Store(error)) if shared.has_lost(&error) => self.left.cancel(),
                 Err(error) => {
                     if error.is_of_member() {
                         away.is_away(Instant::now());

@@ -6,6 +6,7 @@ mod gate;
 mod member;
 pub(crate) mod request;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +58,7 @@ pub(crate) struct Stage {
     /// The way of synchros to the store.
     pub(crate) breaking: Arc<BreakingSink>,
     pub(crate) control_plane: ControlPlane,
+    path: PathBuf,
 }
 
 impl Stage {
@@ -70,7 +72,20 @@ impl Stage {
             breaking,
             store: Fixture::of(&store).guarded(folder),
             control_plane: ControlPlane::default(),
+            path,
         }
+    }
+
+    /// Another process begins to look after what the owner of the one cluster has.
+    pub(crate) async fn is_replaced(&self) {
+        let joined = self.breaking.clusters().await.expect("clusters");
+        let [cluster] = &joined[..] else {
+            panic!("{joined:?}")
+        };
+        let other = SqlStore::sqlite(&self.path, &Options::default()).await;
+        let other = other.expect("a store");
+        other.begin(&cluster.owner).await.expect("begun");
+        other.shutdown().await;
     }
 
     /// A synchro that has seen nothing yet.

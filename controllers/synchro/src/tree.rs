@@ -439,6 +439,8 @@ impl Tree {
         for _ in 0..VANISHING_TRIES {
             match self.leave().await {
                 Ok(()) => return info!(cluster = %self.name, "vanished"),
+                // Whoever has it finds out that it is gone.
+                Err(error) if self.shared.has_lost(&error) => return,
                 Err(error) => {
                     if let Some(words) = self.shared.store_fails(self.name.as_str(), &error) {
                         warn!(cluster = %self.name, error = words, "the cluster vanished and was not hidden, retrying; others that fail alike are not told of");
@@ -477,6 +479,8 @@ impl Tree {
     fn stays(&self, stays: &Stays) {
         let name = self.name.as_str();
         let news = match stays {
+            // Who has it lets it leave, and this tree ends.
+            Stays::Store(error) if self.shared.has_lost(error) => None,
             Stays::Store(error) => self.shared.store_fails(name, error),
             Stays::Refused(trouble) => {
                 let departures = &self.shared.refusals.departures;

@@ -61,8 +61,10 @@ async fn look(shared: &Shared, api: &Objects<PediaCluster>, silences: &mut Silen
     let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
     let mut told = String::new();
     while let Err(error) = try_to_look(shared, api, silences).await {
+        // Who was replaced has none, and ends.
+        let is_lost = matches!(&error, Failed::Store(error) if shared.has_lost(error));
         let words = error.to_string();
-        if words != told {
+        if !is_lost && words != told {
             warn!(
                 error = words,
                 "clusters that left unseen were not looked for, retrying"

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use armadex_crds::conditions::ClusterHealthyReason;
 use armadex_member::{Member, MemberError};
-use armadex_storage::{ClusterId, StoreError};
+use armadex_storage::ClusterId;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -265,7 +265,7 @@ impl Health {
                 self.shared.store_works(&self.name);
                 self.stored = Some((now, Instant::now()));
             }
-            Err(StoreError::Left { .. } | StoreError::TakenOver { .. }) => self.left.cancel(),
+            Err(error) if self.shared.has_lost(&error) => self.left.cancel(),
             Err(error) => {
                 if let Some(words) = self.shared.store_fails(&self.name, &error) {
                     warn!(cluster = %self.name, error = words, "the store was not told of the member's health, retrying; others that fail alike are not told of");

@@ -345,7 +345,8 @@ impl Streams {
 
     /// Whether all is. Where the cluster is another synchro's the session ends.
     fn is_hidden(&self, hidden: Result<bool, StoreError>) -> bool {
-        hidden.unwrap_or_else(|_taken_over| {
+        hidden.unwrap_or_else(|taken_over| {
+            self.shared.has_lost(&taken_over);
             self.left.cancel();
             false
         })

@@ -211,9 +211,7 @@ impl Writer {
                 }
                 Err(StoreError::Differs { what }) => return Ok(Err(Refused::Type(what))),
                 Err(StoreError::Fenced { .. }) => return Err(Halt::Fenced),
-                Err(StoreError::Left { .. } | StoreError::TakenOver { .. }) => {
-                    return Err(Halt::Left);
-                }
+                Err(error) if self.shared.has_lost(&error) => return Err(Halt::Left),
                 Err(error) => self.wait_for_store(&error, &mut backoff).await?,
             }
         }

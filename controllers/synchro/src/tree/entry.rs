@@ -57,6 +57,8 @@ impl Unentered {
     pub(super) fn news(&self, entrant: &Entrant<'_>) -> Option<String> {
         let Entrant { shared, name, .. } = entrant;
         match self {
+            // Whoever has it says how it is.
+            Self::Store(StoreError::TakenOver { .. }) => None,
             Self::Store(error) => shared.store_fails(name.as_str(), error),
             Self::Refused(words) => {
                 let is_news = shared.store_outages.begins(name.as_str(), words);
@@ -74,9 +76,18 @@ impl Entry {
             Self::Lost => entrant.may_return().await?,
             Self::Unknown => {}
         }
-        let joined = entrant.join().await?;
-        *self = Self::Joined(joined);
-        Ok(joined)
+        match entrant.join().await {
+            Ok(joined) => {
+                *self = Self::Joined(joined);
+                Ok(joined)
+            }
+            Err(error) => {
+                if entrant.shared.has_lost(&error) {
+                    *self = Self::Lost;
+                }
+                Err(error.into())
+            }
+        }
     }
 }
 
@@ -116,9 +127,8 @@ impl Entrant<'_> {
         }
     }
 
-    async fn join(&self) -> Result<ClusterId, Unentered> {
+    async fn join(&self) -> Result<ClusterId, StoreError> {
         let owner = self.shared.owner.text();
-        let joined = self.shared.sink.join(self.name, self.uid, &owner).await?;
-        Ok(joined)
+        self.shared.sink.join(self.name, self.uid, &owner).await
     }
 }

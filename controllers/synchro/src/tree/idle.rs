@@ -51,11 +51,10 @@ async fn tell_anew(
     }
     // What the store does not answer is taken for unknown.
     *known = None;
-    let told = idle.tell(entrant).await.map_err(|error| {
-        if let StoreError::Left { .. } | StoreError::TakenOver { .. } = error {
+    let told = idle.tell(entrant).await.inspect_err(|error| {
+        if entrant.shared.has_lost(error) {
             *entry = Entry::Lost;
         }
-        error
     })?;
     *known = told.then_some(idle);
     Ok(told)

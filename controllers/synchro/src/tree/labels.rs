@@ -6,7 +6,7 @@ use armadex_backoff::jittered;
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterLabels;
 use armadex_model::cluster_labels::MOST_LABELS;
-use armadex_storage::{ClusterId, StoreError};
+use armadex_storage::ClusterId;
 use kube::ResourceExt;
 use tokio::time::Instant;
 use tracing::warn;
@@ -52,7 +52,7 @@ impl Labels {
             self.0 = Some((cluster, now, until));
             return true;
         };
-        if let StoreError::Left { .. } | StoreError::TakenOver { .. } = error {
+        if entrant.shared.has_lost(&error) {
             *entry = Entry::Lost;
         }
         if let Some(words) = Unentered::from(error).news(entrant) {

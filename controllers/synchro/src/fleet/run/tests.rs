@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::fleet::lease_name::lease_name;
-use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
+use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until, warnings};
 use crate::told::metrics::Metrics;
 
 const CLUSTER: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/m";
@@ -368,6 +368,39 @@ async fn while_the_control_plane_is_away_and_nobody_else_has_begun_everything_go
     stage.shows(&["m/n/a", "m/n/b"]).await;
     ends.cancel();
     process.await.expect("no panic");
+}
+
+/// It was stopped, and goes on with what has changed meanwhile: the store refuses that, the log says once why, and the cluster and what is said of it are the other one's.
+#[tokio::test]
+async fn who_was_replaced_and_asks_for_something_lets_its_clusters_go_at_once() {
+    for (field, value) in [
+        ("labels", json!({"env": "late"})),
+        ("deletionTimestamp", json!("2026-01-02T03:04:05Z")),
+    ] {
+        let told = warnings();
+        let (stage, host) = (Stage::new().await, host());
+        let member = ScriptedMember::start("uid", &["a"]).await;
+        host.put(CLUSTER, json!(pedia_cluster("m", "uid-m", &member)));
+        let config = configured(None);
+        let metrics = Arc::clone(&config.metrics);
+        let (process, ends) = process_of(&stage, host.client(), config);
+        comes_to_say(&host, "Running: ").await;
+        member.until_watched(1).await;
+        stage.is_replaced().await;
+        let mut changed = host.get(CLUSTER).expect("a cluster");
+        changed["metadata"][field] = value;
+        host.put(CLUSTER, changed);
+        lets_go(&metrics).await;
+        ends.cancel();
+        process.await.expect("no panic");
+        stage.shows(&["m/n/a"]).await;
+        let told = told.told();
+        assert!(
+            told.len() == 1 && told[0].contains("another process looks after the clusters"),
+            "{field}: {told:?}"
+        );
+        assert!(host.get(CLUSTER).is_some(), "its finalizer stays");
+    }
 }
 
 /// Without a Lease the last one that begins has the clusters, and what the others write is refused.
