@@ -3,6 +3,8 @@
 //!
 //! The sources are plants, a kind that nobody has heard of, and the controllers are alone: what a PediaCluster leads to is not theirs to know.
 
+mod aggregated;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -39,6 +41,7 @@ async fn each_thing_that_stands_in_the_way_of_a_policy_is_told_and_deletes_nothi
     garden
         .an_api_that_is_not_served_for_a_while_takes_nothing_away()
         .await?;
+    aggregated::an_api_that_answers_503_for_a_while_takes_nothing_away(&fleet, &garden).await?;
     garden.a_name_of_somebody_else_is_left_to_them().await?;
     garden
         .a_name_of_another_policy_is_left_to_it(&fleet)

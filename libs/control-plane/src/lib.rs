@@ -16,7 +16,7 @@ mod trouble;
 
 pub use disputes::{Applied, Dispute};
 pub use lease::{Claim, Held, LeaseStanding, LeaseTerms};
-pub use limited::{ANSWER_LIMIT, limited};
+pub use limited::{ANSWER_LIMIT, is_watch, limited};
 pub use lock::lock;
 pub use objects::{NOT_THERE_YET, Objects};
 pub use outages::Outages;

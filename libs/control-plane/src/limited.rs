@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kube::{Client, client::Body};
 use tokio::time::timeout;
@@ -51,8 +51,7 @@ async fn answer_in_time(
 
 /// The answer: of a watch that began its head, of all others all of it, which whoever asked has to have anyway.
 async fn answer(client: Client, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
-    let query = request.uri().query().unwrap_or_default();
-    let is_watch = query.split('&').any(|pair| pair == "watch=true");
+    let is_watch = is_watch(request.uri());
     let most = request.extensions().get().copied();
     let answer = client.send(request).await?;
     if is_watch && answer.status().is_success() {
@@ -64,6 +63,12 @@ async fn answer(client: Client, request: Request<Body>) -> Result<Response<Body>
         None => body.collect_bytes().await?,
     };
     Ok(Response::from_parts(head, Body::from(bytes)))
+}
+
+/// Whether a request is for changes, whose answer has no end.
+pub fn is_watch(uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    query.split('&').any(|pair| pair == "watch=true")
 }
 
 async fn bounded(body: Body, most: usize) -> Result<Bytes, kube::Error> {

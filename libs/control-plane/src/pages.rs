@@ -11,7 +11,7 @@ use http::{Request, Response, Uri};
 use kube::{Client, client::Body};
 use tower::service_fn;
 
-use crate::limited::{Most, TooLong};
+use crate::limited::{Most, TooLong, is_watch};
 
 /// Objects of the first page: of a kilobyte or a hundred each.
 const FIRST: u32 = 100;
@@ -88,8 +88,7 @@ fn next(limit: u32, bytes: usize) -> u32 {
 
 fn is_page(uri: &Uri) -> bool {
     let mut pairs = uri.query().unwrap_or_default().split('&');
-    let is_watch = pairs.clone().any(|pair| pair == "watch=true");
-    !is_watch && pairs.any(is_limit)
+    !is_watch(uri) && pairs.any(is_limit)
 }
 
 fn is_limit(pair: &str) -> bool {

@@ -4,6 +4,7 @@
 //! One watch per kind for source objects, but one per namespace that they may be read in for Secrets; for references one per namespace, of metadata, and a read of each that is named, so that
 //! reading a Secret needs the right to that Secret alone and many of them take one connection.
 
+mod answers;
 mod fields;
 mod follow;
 mod interests;

@@ -4,7 +4,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use kube::{
     Api, Client,
     core::{ApiResource, DynamicObject},
@@ -21,15 +21,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::{
+    answers::telling,
     object::{ObjectName, WatchKey, WatchScope},
     state::{State, Touched, Verb},
     view::View,
 };
-use crate::{
-    Gvr,
-    retries::{LONGEST, WatchBackoff},
-};
-use armadex_control_plane::{ANSWER_LIMIT, Trouble, TroubleKind, paged};
+use crate::{Gvr, retries::WatchBackoff};
+use armadex_control_plane::{Trouble, TroubleKind, paged};
 
 /// Objects of a list that are asked for at once: a Karmada Cluster is a tree of a hundred kilobytes while its page is decoded.
 const PAGE: u32 = 100;
@@ -39,10 +37,8 @@ const OTHER_SECRETS: &str = "type!=helm.sh/release.v1";
 /// Namespaces of a kind that are listed at the same time: two pages of Secrets, of 16 MB at the most, take some 100 MB while they are decoded.
 pub(super) const LISTS: usize = 2;
 
-/// 5 s above what it takes after a failure until the next try has failed that is never answered: a watch that is silent for longer was answered.
-const SILENCE: Duration = ANSWER_LIMIT
-    .saturating_add(LONGEST)
-    .saturating_add(Duration::from_secs(5));
+/// A watch that was answered may still be told at once that it is none: what of it is silent for so long holds.
+pub(super) const SETTLED: Duration = Duration::from_secs(2);
 
 pub(super) struct Task {
     pub(super) client: Client,
@@ -57,27 +53,40 @@ pub(super) async fn follow(task: Task) {
     if let Err(message) = task.view.key.check() {
         return task.refuse(message);
     }
-    let (api, config) = request(&task.client, &task.view.key);
+    let (client, answered) = telling(task.client.clone());
+    let (api, config) = request(client, &task.view.key);
     let mut events = pin!(watcher::watcher(api, config).backoff(WatchBackoff::default()));
-    // A watch that begins again says nothing until something changes: that it neither fails nor lists for this long is how its success is known.
-    let mut holds = Instant::now();
+    // A watch that begins again brings nothing until something changes: that it was answered is how its success is known.
+    let mut holds = None;
     let mut turn = None;
     loop {
         tokio::select! {
             () = task.cancel.cancelled() => return,
             event = events.next() => {
                 turn = task.turn(event.as_ref(), turn).await;
-                holds = Instant::now() + SILENCE;
+                // An answer from before says nothing of what comes after this.
+                answered.notified().now_or_never();
+                holds = None;
                 match event {
                     Some(Ok(event)) => task.view.change(|state| state.step(event)),
                     Some(Err(error)) => task.fail(&error),
                     None => return,
-                }
+                };
             }
-            () = sleep_until(holds), if task.view.lock().is_failing() => {
-                task.view.change(State::held)
+            () = answered.notified() => holds = Some(Instant::now() + SETTLED),
+            () = until(holds) => {
+                holds = None;
+                task.view.change(State::held);
             }
-        };
+        }
+    }
+}
+
+/// Never, where there is no time.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -152,13 +161,13 @@ pub(super) fn in_words(gvr: &Gvr, verb: Verb, trouble: Trouble) -> Trouble {
     Trouble { kind, message }
 }
 
-fn request(client: &Client, key: &WatchKey) -> (Api<DynamicObject>, watcher::Config) {
+fn request(client: Client, key: &WatchKey) -> (Api<DynamicObject>, watcher::Config) {
     let resource = api_resource(&key.gvr);
     let config = watcher::Config::default().page_size(PAGE);
     let (client, config) = match key.gvr.is_of_secrets() {
         // Each may have a megabyte, and there may be twenty thousand.
-        true => (paged(client.clone()), config.fields(OTHER_SECRETS)),
-        false => (client.clone(), config),
+        true => (paged(client), config.fields(OTHER_SECRETS)),
+        false => (client, config),
     };
     match &key.scope {
         WatchScope::All => (Api::all_with(client, &resource), config),

@@ -75,10 +75,6 @@ impl State {
         told.map(|failure| failure.trouble.clone())
     }
 
-    pub(super) fn is_failing(&self) -> bool {
-        self.failure.is_some()
-    }
-
     pub(super) fn objects(&self) -> Vec<Arc<Found>> {
         self.objects.values().cloned().collect()
     }
@@ -94,7 +90,7 @@ impl State {
         if healed { Touched::Everything } else { touched }
     }
 
-    /// A watch that says nothing has held for so long that it works.
+    /// A watch that was answered works.
     pub(super) fn held(&mut self) -> Touched {
         if self.heal() {
             Touched::Everything

@@ -260,6 +260,32 @@ async fn a_watch_that_is_left_without_an_answer_is_told_until_it_is_answered() {
     watches.shutdown().await;
 }
 
+/// Nothing changes there, so the watch brings nothing.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_answered_again_is_well_within_seconds() {
+    let host = Host::new(&[ServedType::new("", "v1", "secrets", "Secret").namespaced()]);
+    host.forbid("watch", "secrets");
+    let watches = Watches::new(host.client());
+    let mut changes = pin!(watches.changes());
+    let watch = watches.acquire(&secrets_of("ns"));
+    let mut comes_to = async |wanted: Option<TroubleKind>| {
+        while watch.trouble().map(|trouble| trouble.kind) != wanted
+            || watch.readiness() != Readiness::Listed
+        {
+            let wait = tokio::time::timeout(Duration::from_secs(600), changes.next());
+            wait.await.expect("something changes");
+        }
+    };
+    comes_to(Some(TroubleKind::Forbidden)).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    host.permit_all();
+    let began = tokio::time::Instant::now();
+    comes_to(None).await;
+    let limit = crate::retries::LONGEST + 2 * follow::SETTLED;
+    assert!(began.elapsed() <= limit, "{:?}", began.elapsed());
+    watches.shutdown().await;
+}
+
 /// Those of a namespace.
 fn secrets_of(namespace: &str) -> WatchKey {
     WatchKey {
