@@ -126,4 +126,16 @@ fn is_told_and_not_run(engine: Engine) {
     assert!(said.ends_with("  nothing would be run\n"), "{said}");
     let (succeeded, said) = run(&["check"]);
     assert!(succeeded && said.contains(" 0 faults"), "{said}");
+    // As the migration of a later release does.
+    let name = database.name();
+    let later = match engine {
+        Engine::Postgres => format!("\\connect {name}\nUPDATE head SET serves = 99"),
+        Engine::Mysql => format!("UPDATE {name}.head SET serves = 99"),
+    };
+    administer(database.server(), &later).expect("a later schema");
+    let (succeeded, said) = run(&["migrate", "--dry-run"]);
+    assert!(!succeeded, "{said}");
+    for words in ["does not serve this binary", "use a newer binary"] {
+        assert!(said.contains(words), "{said}");
+    }
 }

@@ -12,7 +12,7 @@ use crate::store::StoreFlags;
 ///
 /// Every process does this by itself when it starts; run it beforehand where processes may not change the schema. Migrations only go
 /// forward: make a copy of the database first if you may want to go back. A store says which binaries it still serves: older ones
-/// that it does not refuse it, and end if they are running.
+/// that it does not refuse it, and end if they are running. With --dry-run such a binary says so and fails, as it would when it starts.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(flatten)]
@@ -31,7 +31,9 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
             .with_context(|| format!("cannot look at {location}"))?;
         let told = told(&location.to_string(), &standing);
         std::io::stdout().lock().write_all(told.as_bytes())?;
-        return Ok(());
+        return standing
+            .check_served()
+            .with_context(|| format!("{location} does not serve this binary"));
     }
     armadex_storage_sql::migrate(&location)
         .await
@@ -45,6 +47,7 @@ fn told(location: &str, standing: &SchemaStanding) -> String {
         version,
         newest,
         pending,
+        serves: _,
     } = standing;
     let version = match version {
         Some(version) => format!("its schema has version {version}"),
@@ -74,6 +77,7 @@ mod tests {
             version: Some(3),
             newest: 4,
             pending,
+            serves: None,
         };
         assert_eq!(
             told("sqlite:store.db", &standing),

@@ -272,7 +272,10 @@ pub(crate) const UNFINISHED: i64 = i64::MAX;
 
 /// Whether this binary may use a store that serves binaries which know the version `serves`.
 pub(crate) fn check(dialect: Dialect, serves: i64) -> Result<(), StoreError> {
-    let newest = newest(dialect);
+    check_known(newest(dialect), serves)
+}
+
+fn check_known(newest: i64, serves: i64) -> Result<(), StoreError> {
     if serves <= newest {
         return Ok(());
     }
@@ -296,6 +299,8 @@ pub struct SchemaStanding {
     pub newest: i64,
     /// What this binary would run, oldest first.
     pub pending: Vec<PendingMigration>,
+    /// The version that a binary has to know to be served; `None` where something would be run, which comes first.
+    pub serves: Option<i64>,
 }
 
 /// A migration that was not run.
@@ -318,7 +323,19 @@ impl SchemaStanding {
             version: run.iter().copied().max(),
             newest: newest(dialect),
             pending: pending.collect(),
+            serves: None,
         }
+    }
+
+    /// Whether nothing would be run, so that the store says whom it serves as this binary reads it.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.version.is_some() && self.pending.is_empty()
+    }
+
+    /// Whether this binary may use the store.
+    pub fn check_served(&self) -> Result<(), StoreError> {
+        self.serves
+            .map_or(Ok(()), |serves| check_known(self.newest, serves))
     }
 
     /// Whether an earlier release has made the schema, and no later one has been here.

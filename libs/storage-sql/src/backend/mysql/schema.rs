@@ -94,13 +94,20 @@ async fn standing(connection: &mut MySqlConnection) -> Result<SchemaStanding, St
     let are_noted = found.and_then(|row| number(&row));
     let mut run = Vec::new();
     if are_noted.map_err(|err| classify(doing, err))? > 0 {
-        let rows = sqlx::query("SELECT version FROM migration").fetch_all(connection);
+        let rows = sqlx::query("SELECT version FROM migration").fetch_all(&mut *connection);
         let rows = rows.await.map_err(|err| classify(doing, err))?;
         for row in &rows {
             run.push(number(row).map_err(|err| classify(doing, err))?);
         }
     }
-    Ok(SchemaStanding::of(Dialect::MySql, &run))
+    let mut standing = SchemaStanding::of(Dialect::MySql, &run);
+    if standing.is_complete() {
+        let serves = sqlx::query("SELECT serves FROM head WHERE id = 1");
+        let serves = serves.fetch_optional(connection).await;
+        let serves = serves.and_then(|row| row.as_ref().map(number).transpose());
+        standing.serves = serves.map_err(|err| classify("reading whom the store serves", err))?;
+    }
+    Ok(standing)
 }
 
 async fn run_pending(

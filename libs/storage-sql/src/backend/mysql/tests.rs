@@ -154,7 +154,11 @@ async fn a_database_that_serves_newer_binaries_only_is_refused_in_clear_words() 
         "INSERT INTO migration (version, name) VALUES (99, 'later')",
     );
     place.open().await.expect("still served").close().await;
+    let standing = look(&place.server).await.expect("a standing");
+    standing.check_served().expect("it serves this binary");
     administer(&place, "UPDATE head SET serves = 99");
+    let standing = look(&place.server).await.expect("a standing");
+    assert!(standing.check_served().is_err());
     let refused = place.open().await.map(|_| ()).expect_err("refused");
     let refused = refused.to_string();
     for words in ["version 99", "newer binary"] {

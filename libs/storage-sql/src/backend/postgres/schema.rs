@@ -176,7 +176,12 @@ async fn standing(transaction: &mut PostgresTransaction) -> Result<SchemaStandin
         Some(1..) => rows(transaction, versions(), |row| row.int(0)).await?,
         _ => vec![],
     };
-    Ok(SchemaStanding::of(Dialect::Postgres, &run))
+    let mut standing = SchemaStanding::of(Dialect::Postgres, &run);
+    if standing.is_complete() {
+        let head = row(transaction, head::select(), head::decode).await?;
+        standing.serves = head.map(|head| head.serves);
+    }
+    Ok(standing)
 }
 
 /// Names of members are in all scripts.

@@ -284,6 +284,7 @@ async fn a_schema_that_serves_newer_binaries_only_is_refused_in_clear_words() {
     }
     let standing = look(&server).await.expect("a standing");
     assert!(standing.is_ahead() && standing.pending.is_empty());
+    assert!(standing.check_served().is_err());
 }
 
 #[tokio::test]

@@ -79,7 +79,13 @@ async fn standing(connection: &mut SqliteConnection) -> Result<SchemaStanding, S
             .await
             .map_err(reading)?,
     };
-    Ok(SchemaStanding::of(Dialect::Sqlite, &run))
+    let mut standing = SchemaStanding::of(Dialect::Sqlite, &run);
+    if standing.is_complete() {
+        let serves = sqlx::query_scalar("SELECT serves FROM head WHERE id = 1");
+        let serves = serves.fetch_optional(connection).await;
+        standing.serves = serves.map_err(|err| classify("reading whom the store serves", err))?;
+    }
+    Ok(standing)
 }
 
 fn explain(err: MigrateError) -> StoreError {

@@ -161,6 +161,8 @@ async fn a_file_that_serves_newer_binaries_only_is_refused_in_clear_words() {
     place.migrate_to_99(SERVES_99).await;
     let refused = SqlStore::sqlite(&place.path(), &Options::default()).await;
     assert_outdated(refused.map(|_| ()));
+    let standing = look(&place.path()).await.expect("a schema");
+    assert_outdated(standing.check_served());
 }
 
 #[tokio::test]
@@ -176,6 +178,7 @@ async fn a_file_of_a_newer_binary_that_serves_this_one_is_read_and_written() {
     let standing = look(&place.path()).await.expect("a schema");
     assert_eq!((standing.version, standing.newest), (Some(99), 12));
     assert!(standing.pending.is_empty());
+    standing.check_served().expect("it serves this binary");
 }
 
 #[tokio::test]
