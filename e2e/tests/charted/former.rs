@@ -7,16 +7,16 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::kubelet;
 use armadex_e2e::progress::note;
-use armadex_e2e::scenario::{SOON, wait_until_synced};
 use armadex_e2e::store::StoreKind;
 use tokio::sync::watch;
 
-use crate::bob::{bob_finds_pods, let_bob_search};
 use crate::desk::{Desk, FORMER, NAMESPACE, RELEASE, chart_folder, check_logs};
 use crate::life::{
-    MEMBERS, Store, filled, has_what_the_members_have, install, prepare, while_searched,
+    found_by_bob, has_what_the_members_have, install, joined, prepare, while_searched,
 };
 use crate::lists::Lists;
+use crate::members::MEMBERS;
+use crate::store::Store;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "by make e2e-upgrade"]
@@ -26,25 +26,17 @@ async fn a_release_of_the_former_schema_is_upgraded_and_rolled_back_while_somebo
         return Ok(());
     }
     let lists = Lists::new()?;
-    let fleet = filled(&lists).await?;
+    let fleet = joined(&lists).await?;
     let store = Store::of(&fleet)?;
     let desk = Desk::beside(&fleet, &MEMBERS, &[store.port]).await?;
     prepare(&fleet, &desk, &store).await?;
     install(&fleet, &desk, &store, (&former_chart()?, "former")).await?;
-    has_what_the_members_have(&fleet).await?;
-    wait_until_synced(&fleet, &MEMBERS, SOON).await?;
-    let_bob_search(&fleet.kubectl("host")).await?;
-    bob_finds_pods(&fleet, &MEMBERS).await?;
-    let listed = lists.so_far()?.len();
+    let listed = found_by_bob(&fleet, &lists).await?;
 
     let (_none, killed) = watch::channel(None);
     let searched = while_searched(&fleet, there_and_back(&desk), &killed).await?;
     has_what_the_members_have(&fleet).await?;
-    let more = lists.so_far()?.split_off(listed);
-    ensure!(
-        more.is_empty(),
-        "members were asked for lists again: {more:#?}"
-    );
+    lists.are_no_more_than(listed)?;
     searched.failed_by_kills_alone()?;
     check_logs(&fleet)?;
     drop(desk);

@@ -4,7 +4,6 @@
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::equality::{self, Difference, Objects, SEEDED_KINDS};
 use armadex_e2e::scenario::{SOON, wait_until_absent, wait_until_synced};
-use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, kubelet, wait_until};
 use serde_json::{Value, json};
@@ -12,9 +11,9 @@ use serde_json::{Value, json};
 use crate::bob::{bob_finds_pods, let_bob_search};
 use crate::desk::{Desk, IMAGE, NAMESPACE, RELEASE, chart_folder, check_logs, wait_until_found};
 use crate::lists::Lists;
+use crate::members::{self, MEMBERS};
 use crate::traces::{come, everything};
 
-const MEMBERS: [&str; 2] = ["member1", "member2"];
 /// What the policy calls them, by the namespace of their Secrets.
 const CLUSTERS: [&str; 2] = ["team-a.member1", "team-a.member2"];
 const TEAM: &str = "team-a";
@@ -27,7 +26,12 @@ async fn a_release_whose_control_plane_is_its_own_cluster_lives_by_the_token_of_
         return Ok(());
     }
     let lists = Lists::new()?;
-    let fleet = filled(&lists).await?;
+    let options = Options {
+        store: Some(StoreKind::Sqlite),
+        runs_pods: true,
+        ..Options::default()
+    };
+    let fleet = members::filled(options, &lists, OBJECTS).await?;
     let desk = Desk::within(&fleet, &MEMBERS).await?;
     desk.kubectl.run(&["create", "namespace", TEAM]).await?;
     let before = everything(&desk.kubectl).await?;
@@ -39,17 +43,12 @@ async fn a_release_whose_control_plane_is_its_own_cluster_lives_by_the_token_of_
     wait_until_synced(&fleet, &CLUSTERS, SOON).await?;
     let_bob_search(&desk.kubectl).await?;
     bob_finds_pods(&fleet, &CLUSTERS).await?;
-    let listed = lists.so_far()?.len();
-    ensure!(listed > 0, "members were asked for no list");
+    let listed = lists.count()?;
 
     upgrade(&fleet, &desk).await?;
     has_what_the_members_have(&fleet).await?;
     bob_finds_pods(&fleet, &CLUSTERS).await?;
-    let more = lists.so_far()?.split_off(listed);
-    ensure!(
-        more.is_empty(),
-        "members were asked for lists again: {more:#?}"
-    );
+    lists.are_no_more_than(listed)?;
 
     uninstall(&fleet, &desk).await?;
     let after = everything(&desk.kubectl).await?;
@@ -83,26 +82,6 @@ const LEFT: [&str; 18] = [
     "Secret team-a/member2",
     "ServiceAccount armadex-system/default",
 ];
-
-/// A control plane that runs pods, and members that nothing has joined to it.
-async fn filled(lists: &Lists) -> Result<Harness> {
-    let fleet = Harness::start(Options {
-        members: MEMBERS.len(),
-        member_arguments: lists.arguments(),
-        store: Some(StoreKind::Sqlite),
-        runs_pods: true,
-        ..Options::default()
-    })
-    .await?;
-    let plan = Plan {
-        count: OBJECTS,
-        seed: 1,
-    };
-    for member in MEMBERS {
-        seed::put(&fleet.member(member)?, plan).await?;
-    }
-    Ok(fleet)
-}
 
 /// By a Secret of a team with a kubeconfig, which is of an account that may read.
 async fn bring_in(fleet: &Harness, member: &str) -> Result<()> {

@@ -1,7 +1,6 @@
 //! The life of a release in the chart's first case, a control plane elsewhere, as a large fleet has it: the parts apart on a PostgreSQL, two or three of each, members
 //! brought in by policy, and somebody who searches all the time.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -9,7 +8,6 @@ use armadex_e2e::churn::Churn;
 use armadex_e2e::equality::SEEDED_KINDS;
 use armadex_e2e::progress::note;
 use armadex_e2e::scenario::{SOON, wait_until_absent, wait_until_equal, wait_until_synced};
-use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, bodies, kubelet, wait_until};
 use http::Request;
@@ -19,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 use crate::bob::{bob_finds_pods, let_bob_search};
 use crate::desk::{Desk, IMAGE, NAMESPACE, RELEASE, chart_folder, check_logs, wait_until_found};
 use crate::lists::Lists;
+use crate::members::{self, MEMBERS};
 use crate::searcher::{Searched, search};
+use crate::store::{PASSWORD, Store};
 use crate::traces::{come, everything};
 
-pub(crate) const MEMBERS: [&str; 2] = ["member1", "member2"];
 const OBJECTS: usize = 300;
 /// It is stopped when all is done: this is longer.
 const CHURN: Churn = Churn {
@@ -38,7 +37,7 @@ async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> 
         return Ok(());
     }
     let lists = Lists::new()?;
-    let fleet = filled(&lists).await?;
+    let fleet = joined(&lists).await?;
     let store = Store::of(&fleet)?;
     let desk = Desk::beside(&fleet, &MEMBERS, &[store.port]).await?;
     prepare(&fleet, &desk, &store).await?;
@@ -47,21 +46,12 @@ async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> 
         everything(&fleet.kubectl("host")).await?,
     ];
     install(&fleet, &desk, &store, (&chart_folder()?, "")).await?;
-    has_what_the_members_have(&fleet).await?;
-    wait_until_synced(&fleet, &MEMBERS, SOON).await?;
-    let_bob_search(&fleet.kubectl("host")).await?;
-    bob_finds_pods(&fleet, &MEMBERS).await?;
-    let listed = lists.so_far()?.len();
-    ensure!(listed > 0, "members were asked for no list");
+    let listed = found_by_bob(&fleet, &lists).await?;
 
     let (kill, killed) = watch::channel(None);
     let searched = while_searched(&fleet, changes(&desk, &kill), &killed).await?;
     has_what_the_members_have(&fleet).await?;
-    let more = lists.so_far()?.split_off(listed);
-    ensure!(
-        more.is_empty(),
-        "members were asked for lists again: {more:#?}"
-    );
+    lists.are_no_more_than(listed)?;
     ensure!(searched.times > 100, "{searched}");
     searched.failed_by_kills_alone()?;
 
@@ -85,24 +75,26 @@ async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> 
 }
 
 /// Members with objects, joined.
-pub(crate) async fn filled(lists: &Lists) -> Result<Harness> {
-    let fleet = Harness::start(Options {
-        members: MEMBERS.len(),
-        member_arguments: lists.arguments(),
+pub(crate) async fn joined(lists: &Lists) -> Result<Harness> {
+    let options = Options {
         store: Some(StoreKind::Postgres),
         finds_services: true,
         ..Options::default()
-    })
-    .await?;
+    };
+    let fleet = members::filled(options, lists, OBJECTS).await?;
     for member in MEMBERS {
-        let plan = Plan {
-            count: OBJECTS,
-            seed: 1,
-        };
-        seed::put(&fleet.member(member)?, plan).await?;
         fleet.join(member).await?;
     }
     Ok(fleet)
+}
+
+/// All is there, for somebody with few rights as well. Gives how many lists members were asked for.
+pub(crate) async fn found_by_bob(fleet: &Harness, lists: &Lists) -> Result<usize> {
+    has_what_the_members_have(fleet).await?;
+    wait_until_synced(fleet, &MEMBERS, SOON).await?;
+    let_bob_search(&fleet.kubectl("host")).await?;
+    bob_finds_pods(fleet, &MEMBERS).await?;
+    lists.count()
 }
 
 /// In the cluster of the pods: what whoever installs has made is theirs.
@@ -126,35 +118,6 @@ const LEFT_THERE: [&str; 15] = [
     "ServiceAccount clusterpedia-system/default",
 ];
 
-/// The store of the fleet, as values say where it is.
-pub(crate) struct Store {
-    url: String,
-    pub(crate) port: u16,
-    password: PathBuf,
-}
-
-impl Store {
-    pub(crate) fn of(fleet: &Harness) -> Result<Self> {
-        let arguments = fleet.store().arguments();
-        let value = |flag: &str| {
-            let found = arguments
-                .iter()
-                .find_map(|argument| argument.strip_prefix(flag));
-            found.with_context(|| format!("the store has no {flag}"))
-        };
-        let url = value("--store=")?.to_owned();
-        let port = url
-            .rsplit(':')
-            .next()
-            .and_then(|rest| rest.split('/').next());
-        Ok(Self {
-            port: port.context("a port")?.parse()?,
-            password: value("--store-password-file=")?.into(),
-            url,
-        })
-    }
-}
-
 /// What the README of the chart wants before it is installed: the namespace, here one that lets no pod in that could be more than it needs, and its Secrets.
 pub(crate) async fn prepare(fleet: &Harness, desk: &Desk, store: &Store) -> Result<()> {
     let kubectl = &desk.kubectl;
@@ -163,22 +126,12 @@ pub(crate) async fn prepare(fleet: &Harness, desk: &Desk, store: &Store) -> Resu
     kubectl
         .run(&["label", "namespace", NAMESPACE, restricted])
         .await?;
-    let karmada = format!("kubeconfig={}", fleet.folder().kubeconfig("host").display());
-    let password = format!("password={}", store.password.display());
-    for (name, file) in [("karmada", karmada), ("armadex-db", password)] {
-        let from = format!("--from-file={file}");
-        let create = [
-            "create",
-            "secret",
-            "generic",
-            name,
-            "--namespace",
-            NAMESPACE,
-            &from,
-        ];
-        kubectl.run(&create).await?;
-    }
-    Ok(())
+    let karmada = fleet.folder().kubeconfig("host");
+    let karmada = format!("--from-file=kubeconfig={}", karmada.display());
+    let create = ["create", "secret", "generic", "karmada"];
+    let create = [&create[..], &["--namespace", NAMESPACE, &karmada]].concat();
+    kubectl.run(&create).await?;
+    store.give_password(kubectl).await
 }
 
 /// As the README has it, with a fleet's values.
@@ -190,7 +143,7 @@ pub(crate) async fn install(
 ) -> Result<()> {
     let values = format!(
         "mode=parts,image.repository={IMAGE},image.tag={tag},install.kubeconfig.secretName=karmada,controlPlane.kubeconfig.secretName=armadex-kubeconfig,\
-         policies.karmada.enabled=true,store.url={},store.passwordSecret.name=armadex-db,apiserver.replicas=3,synchro.replicas=2,controllers.replicas=2",
+         policies.karmada.enabled=true,store.url={},store.passwordSecret.name={PASSWORD},apiserver.replicas=3,synchro.replicas=2,controllers.replicas=2",
         store.url
     );
     desk.helm(&["install", RELEASE, chart, "--set", &values])

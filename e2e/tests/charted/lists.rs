@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -43,8 +43,22 @@ impl Lists {
         ]
     }
 
+    /// How many there were so far: some.
+    pub(crate) fn count(&self) -> Result<usize> {
+        let listed = self.so_far()?.len();
+        ensure!(listed > 0, "members were asked for no list");
+        Ok(listed)
+    }
+
+    /// Since there were so many there was none.
+    pub(crate) fn are_no_more_than(&self, listed: usize) -> Result<()> {
+        let more = self.so_far()?.split_off(listed);
+        ensure!(more.is_empty(), "members were asked for lists: {more:#?}");
+        Ok(())
+    }
+
     /// The lists so far, by path.
-    pub(crate) fn so_far(&self) -> Result<Vec<String>> {
+    fn so_far(&self) -> Result<Vec<String>> {
         let text =
             std::fs::read_to_string(self.file("log")).context("members wrote nothing down")?;
         let asked = text.lines().map(|line| {

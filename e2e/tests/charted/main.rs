@@ -8,6 +8,8 @@ mod former;
 mod here;
 mod life;
 mod lists;
+mod members;
 mod newcomer;
 mod searcher;
+mod store;
 mod traces;
