@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use armadex_e2e::progress::result;
-use armadex_e2e::tools::{helm, promtool};
+use armadex_e2e::tools::{definitions, helm, promtool};
 use armadex_e2e::{Folder, Harness, Tools, install_crypto};
 use clap::{Parser, Subcommand};
 
@@ -90,14 +90,15 @@ async fn dispatch(arguments: Arguments) -> Result<()> {
 
 fn tools() -> Result<()> {
     let tools = Tools::ensure()?;
-    for path in [
+    let programs = [
         tools.etcd,
         tools.kube_apiserver,
         tools.kube_controller_manager,
         tools.kubectl,
         helm()?,
         promtool()?,
-    ] {
+    ];
+    for path in programs.into_iter().chain(definitions()?) {
         result(path.display());
     }
     Ok(())

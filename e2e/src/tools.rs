@@ -1,8 +1,10 @@
 //! The programs that the harness drives: found in a fit version, or built once from their Go modules.
 //!
 //! A module's programs are taken whole from one place, so that an apiserver and its controller manager are of one version.
+//! CRDs of other people's kinds are files of such modules.
 
 mod build;
+mod definitions;
 mod lines;
 mod module;
 mod place;
@@ -51,6 +53,11 @@ pub fn promtool() -> Result<PathBuf> {
     Ok(directory(&Module::prometheus())?.join("promtool"))
 }
 
+/// The CRDs of other people's kinds that the chart makes objects of.
+pub fn definitions() -> Result<Vec<PathBuf>> {
+    definitions::ensure(&known_cache()?)
+}
+
 /// The programs called `names`, if one of the places holds them all.
 #[must_use]
 pub fn find_together(names: &[&str]) -> Option<PathBuf> {
@@ -77,8 +84,11 @@ fn directory(module: &Module) -> Result<PathBuf> {
     if let Some(found) = place::all().into_iter().find(|place| is_fit(place, module)) {
         return Ok(found);
     }
-    let cache = cache().context("neither ARMADEX_E2E_CACHE, XDG_CACHE_HOME nor HOME is set")?;
-    build::ensure(module, &cache)
+    build::ensure(module, &known_cache()?)
+}
+
+fn known_cache() -> Result<PathBuf> {
+    cache().context("neither ARMADEX_E2E_CACHE, XDG_CACHE_HOME nor HOME is set")
 }
 
 /// Whether `place` holds every program of `module` in one version that is new enough.

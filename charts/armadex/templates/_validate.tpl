@@ -9,6 +9,7 @@
 {{- include "armadex.validatePolicies" . -}}
 {{- include "armadex.validateCertificates" . -}}
 {{- include "armadex.validateNetworks" . -}}
+{{- include "armadex.validateMonitoring" . -}}
 {{- include "armadex.validateLabels" . -}}
 {{- end -}}
 
@@ -184,20 +185,30 @@
 {{- if not .certManager.issuerRef.name -}}
 {{- fail "certificates.certManager.issuerRef.name: with certificates.mode: certManager name an issuer" -}}
 {{- end -}}
-{{- if ge (include "armadex.seconds" .certManager.renewBefore | int64) (include "armadex.seconds" .certManager.duration | int64) -}}
+{{- $duration := include "armadex.milliseconds" .certManager.duration | int64 -}}
+{{- $renewBefore := include "armadex.milliseconds" .certManager.renewBefore | int64 -}}
+{{- if lt $duration (include "armadex.milliseconds" "1h" | int64) -}}
+{{- fail (printf "certificates.certManager.duration: %s is less than the hour that cert-manager takes" .certManager.duration) -}}
+{{- end -}}
+{{- if lt $renewBefore (include "armadex.milliseconds" "5m" | int64) -}}
+{{- fail (printf "certificates.certManager.renewBefore: %s is less than the five minutes that cert-manager takes" .certManager.renewBefore) -}}
+{{- end -}}
+{{- if ge $renewBefore $duration -}}
 {{- fail (printf "certificates.certManager.renewBefore: %s is not less than the duration, %s" .certManager.renewBefore .certManager.duration) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Of hours, minutes and seconds as `720h` or `1h30m`. */}}
-{{- define "armadex.seconds" -}}
-{{- $seconds := 0 -}}
-{{- range $unit, $length := dict "h" 3600 "m" 60 "s" 1 -}}
-{{- $seconds = add $seconds (regexFind (printf "[0-9]+%s" $unit) $ | trimSuffix $unit | int64 | mul $length) -}}
+{{/* Of a length of time as `720h`, `1h30m` or `500ms`. */}}
+{{- define "armadex.milliseconds" -}}
+{{- $lengths := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 "d" 86400000 -}}
+{{- $all := 0 -}}
+{{- range regexFindAll "[0-9]+[a-z]+" . -1 -}}
+{{- $unit := regexFind "[a-z]+" . -}}
+{{- $all = trimSuffix $unit . | int64 | mul (get $lengths $unit) | add $all -}}
 {{- end -}}
-{{- $seconds -}}
+{{- $all -}}
 {{- end -}}
 
 {{- define "armadex.validateNetworks" -}}
@@ -207,6 +218,14 @@
 {{- end -}}
 {{- if and .enabled (or $.Values.metrics.serviceMonitor.enabled $.Values.metrics.prometheusRule.enabled) (not .metricsFrom) -}}
 {{- fail "networkPolicy.metricsFrom: with metrics.serviceMonitor.enabled or metrics.prometheusRule.enabled say which pods are the Prometheus's, as - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}, or networkPolicy.enabled: false" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "armadex.validateMonitoring" -}}
+{{- with .Values.metrics.serviceMonitor -}}
+{{- if and .enabled (gt (include "armadex.milliseconds" .scrapeTimeout | int64) (include "armadex.milliseconds" .interval | int64)) -}}
+{{- fail (printf "metrics.serviceMonitor.scrapeTimeout: %s is more than the interval, %s, and Prometheus takes no such ServiceMonitor" .scrapeTimeout .interval) -}}
 {{- end -}}
 {{- end -}}
 {{- $alerts := list -}}

@@ -14,7 +14,7 @@ use crate::progress::{Counter, note};
 /// Lines of the compiler that are repeated in an error.
 const LAST_LINES: usize = 20;
 /// The modules of a kube-apiserver are some 200 MB, which take half an hour at 1 Mbit/s.
-const FETCHING: Duration = Duration::from_secs(1800);
+pub(super) const FETCHING: Duration = Duration::from_secs(1800);
 /// Two cores build a kube-apiserver and its kin in some 10 minutes; a machine that is busy with other things gets six times that.
 const BUILDING: Duration = Duration::from_secs(3600);
 
@@ -49,7 +49,7 @@ fn build(module: &Module, directory: &Path) -> Result<()> {
     ));
     let total = count_packages(module)?;
     let partial = PathBuf::from(format!("{}.partial", directory.display()));
-    let mut command = go(module);
+    let mut command = go(&module.folder(), module.tags);
     command
         .args(["build", "-v", "-trimpath", "-ldflags"])
         .arg(module.linker_flags());
@@ -88,7 +88,7 @@ fn packages(module: &Module) -> impl Iterator<Item = &'static str> {
 /// How many packages a cold build compiles. Fetches the modules on the way.
 fn count_packages(module: &Module) -> Result<usize> {
     note(format_args!("  {}: fetching modules", module.name));
-    let mut command = go(module);
+    let mut command = go(&module.folder(), module.tags);
     command
         .args(["list", "-deps"])
         .args(packages(module))
@@ -107,16 +107,16 @@ fn count_packages(module: &Module) -> Result<usize> {
     Ok(packages)
 }
 
-/// `go` in the module's folder, deaf to workspaces and flags of the user that would change what is built.
-fn go(module: &Module) -> Command {
+/// `go` in the folder of a go.mod, deaf to workspaces and flags of the user that would change what is built.
+pub(super) fn go(folder: &Path, tags: &str) -> Command {
     let mut command = Command::new("go");
     command
-        .current_dir(module.folder())
+        .current_dir(folder)
         .env("CGO_ENABLED", "0")
         .env("GOWORK", "off")
         .env(
             "GOFLAGS",
-            format!("-mod=readonly -buildvcs=false -tags={}", module.tags),
+            format!("-mod=readonly -buildvcs=false -tags={tags}"),
         )
         .stdin(Stdio::null());
     command

@@ -157,9 +157,7 @@ impl Module {
 
     /// The folder with its go.mod.
     pub(super) fn folder(&self) -> PathBuf {
-        PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join("tools")
-            .join(self.name)
+        folder(self.name)
     }
 
     /// Linker flags: no symbol tables, and the version.
@@ -181,6 +179,12 @@ impl Module {
         }
         flags.join(" ")
     }
+}
+
+/// Where the go.mod of this name is.
+pub(super) fn folder(name: &str) -> PathBuf {
+    let tools = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tools");
+    tools.join(name)
 }
 
 /// A release.
@@ -220,7 +224,7 @@ impl fmt::Display for Version {
 }
 
 /// The version of `module` that a go.mod requires.
-fn pinned(go_mod: &str, module: &str) -> Version {
+pub(super) fn pinned(go_mod: &str, module: &str) -> Version {
     go_mod
         .lines()
         .map(|line| line.trim().trim_start_matches("require "))

@@ -6,15 +6,9 @@ use anyhow::{Context, Result, ensure};
 use armadex_e2e::{Harness, Kubectl, Options, chart, deploy, wait_until};
 use serde_json::{Value, json};
 
-use crate::admission;
 use crate::helm::{self, Helm, named, pods};
+use crate::{admission, operators};
 
-/// Kinds whose definitions are other people's.
-const FOREIGN: [&str; 3] = [
-    "monitoring.coreos.com/",
-    "cert-manager.io/",
-    "policy.clusterpedia.io/",
-];
 /// Where something lies that the chart takes to be there.
 const NAMESPACES: [&str; 8] = [
     helm::NAMESPACE,
@@ -43,6 +37,7 @@ async fn an_apiserver_takes_what_is_rendered_and_lets_the_pods_in() -> Result<()
         .await?;
     has_its_account(&host).await?;
     policies_are_valid(&host).await?;
+    operators::define(&host).await?;
     admission::each_rule_is_broken_with_its_words(&host).await?;
     let helm = Helm::ensure()?;
     for values in helm::all_values()? {
@@ -57,6 +52,8 @@ async fn an_apiserver_takes_what_is_rendered_and_lets_the_pods_in() -> Result<()
             .await
             .with_context(|| name.clone())?;
     }
+    operators::take_what_is_made_of_each_value(&host, &helm).await?;
+    operators::refuse_what_they_do_not_know(&host, &helm).await?;
     names_that_could_be_something_else_are_names(&host, &helm).await?;
     fleet.finish().await;
     Ok(())
@@ -132,16 +129,8 @@ async fn policies_are_valid(host: &Kubectl) -> Result<()> {
     Ok(())
 }
 
-async fn taken(host: &Kubectl, objects: Vec<Value>) -> Result<()> {
-    let is_foreign = |object: &Value| {
-        let version = object["apiVersion"].as_str().unwrap_or_default();
-        FOREIGN.iter().any(|foreign| version.starts_with(foreign))
-    };
-    let objects = objects.into_iter();
-    let objects: Vec<Value> = objects.filter(|object| !is_foreign(object)).collect();
-    if objects.is_empty() {
-        return Ok(());
-    }
+/// Whether an apiserver would make all of them, in each field. There has to be one.
+pub(crate) async fn taken(host: &Kubectl, objects: Vec<Value>) -> Result<()> {
     let names: Vec<String> = objects.iter().map(named).collect();
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
     let file = tempfile::NamedTempFile::new()?;

@@ -10,6 +10,7 @@ mod helm;
 mod hooks;
 mod metrics;
 mod monitoring;
+mod operators;
 mod parts;
 mod promtool;
 mod refused;

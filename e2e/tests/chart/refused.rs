@@ -51,6 +51,8 @@ fn a_value_of_another_type_or_form_is_refused() -> Result<()> {
         "nameOverride=fleet.prod",
         "install.deadlineSeconds=60",
         "certificates.certManager.renewBefore=30d",
+        "metrics.serviceMonitor.interval=1m1h",
+        "metrics.serviceMonitor.interval=",
     ] {
         let said = helm.complaint(&["--set", value])?;
         assert!(
@@ -248,12 +250,20 @@ fn a_namespace_that_others_use_is_refused() -> Result<()> {
 
 #[test]
 fn the_rest_that_does_not_go_together_is_refused_with_the_way_out() -> Result<()> {
-    let late = "certificates.mode=certManager,certificates.certManager.issuerRef.name=ca,certificates.certManager.duration=1h30m";
-    let late = format!("{late},certificates.certManager.renewBefore=90m");
+    let made = "certificates.mode=certManager,certificates.certManager.issuerRef.name=ca,certificates.certManager";
+    let late = format!("{made}.duration=1h30m,certificates.certManager.renewBefore=90m");
+    let soon = format!("{made}.duration=59m59s,certificates.certManager.renewBefore=10m");
+    let hasty = format!("{made}.renewBefore=4m59s");
     refused(&[
         ("certificates.mode=existingSecret", "name the Secret"),
         ("certificates.mode=certManager", "name an issuer"),
         (&late, "not less than the duration"),
+        (&soon, "the hour that cert-manager takes"),
+        (&hasty, "the five minutes that cert-manager takes"),
+        (
+            "networkPolicy.enabled=false,metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.interval=5s",
+            "metrics.serviceMonitor.scrapeTimeout: 10s is more than the interval, 5s",
+        ),
         (
             "networkPolicy.egress.enabled=true",
             "networkPolicy.egress.rules",
