@@ -131,6 +131,14 @@ armadex-serving-{{ include "armadex.fullname" . }}
 {{- toJson $all -}}
 {{- end -}}
 
+{{/* Whether controllers of the release are there, be they of another mode: not empty. That is looked up. */}}
+{{- define "armadex.hasControllers" -}}
+{{- $name := include "armadex.fullname" . -}}
+{{- range $there := list (lookup "apps/v1" "StatefulSet" .Release.Namespace $name) (lookup "apps/v1" "Deployment" .Release.Namespace (printf "%s-all" $name)) (lookup "apps/v1" "Deployment" .Release.Namespace (printf "%s-controllers" $name)) -}}
+{{- if $there -}}true{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/*
 The number that a Deployment says, if any: (dict "root" $ "workload" WORKLOAD). Of API servers that follow the load it is the autoscaler's to say, and one that stood here would be put in its place at each
 rendering, and at a rollback the one of then. Where helm alone has said one before, which it takes back otherwise, that is as many as run; and so where it puts a number that is not said any more to one whoever

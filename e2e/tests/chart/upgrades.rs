@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use armadex_e2e::{Harness, Kubectl, Options, chart, deploy};
 
 use crate::helm::{self, Helm};
+use crate::parts::arguments;
 
 const APISERVERS: &str = "deployment/armadex-apiserver";
 const SERVER: &str = "mode=parts,store.url=postgres://u@h/d,apiserver.resources.requests.cpu=1";
@@ -63,6 +64,46 @@ async fn an_upgrade_ends_nothing_that_works() -> Result<()> {
     );
     rights_go_with_their_policy(&host, upgrade).await?;
     namespaces_of_platforms_may_come_later(&host, upgrade).await?;
+    fleet.finish().await;
+    Ok(())
+}
+
+/// What failed before its pods was made is an upgrade to helm when it is tried again, and an installation to all others: nobody follows policies of before.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_installation_that_failed_brings_the_policies_before_its_pods_all_the_same() -> Result<()>
+{
+    let fleet = Harness::start(Options {
+        members: 0,
+        ..Options::default()
+    })
+    .await?;
+    let (host, helm) = (fleet.kubectl("host"), Helm::ensure()?);
+    let kubeconfig = fleet.folder().kubeconfig("host");
+    let chart = chart::folder().to_str().context("a path")?.to_owned();
+    let upgrade = |flags: &[&str]| {
+        let values = "install.kubeconfig.secretName=karmada,controlPlane.kubeconfig.secretName=armadex-kubeconfig,policies.karmada.enabled=true";
+        let upgrade = ["upgrade", "--install", "--create-namespace", helm::RELEASE];
+        let arguments = [&upgrade[..], &[&chart, "--set", values], flags].concat();
+        helm.release(&kubeconfig, &arguments)
+    };
+    // Nothing here runs Jobs, and its Secret is not there.
+    ensure!(upgrade(&["--timeout=2s"]).is_err(), "the Job is not done");
+    let secret = ["create", "secret", "generic", "karmada"];
+    host.run(&in_namespace(&secret)).await?;
+    let prepares = || -> Result<String> {
+        let printed = upgrade(&["--dry-run=server"])?;
+        let hooks = printed.split_once("HOOKS:").context("hooks")?.1;
+        let hooks = hooks.split("MANIFEST:").next().unwrap_or_default();
+        let jobs = helm::pods(&helm::objects(hooks)?);
+        let mut jobs = jobs.iter();
+        let job = jobs.find(|(name, _)| name.contains("-prepare"));
+        let told = arguments(&job.context("a Job before the pods")?.1);
+        let told = told.iter().find_map(|flag| flag.strip_prefix("--only="));
+        told.map(str::to_owned).context("what it brings")
+    };
+    ensure!(prepares()? == "crds,rights,policies", "{}", prepares()?);
+    upgrade(&["--no-hooks"])?;
+    ensure!(prepares()? == "crds,rights", "{}", prepares()?);
     fleet.finish().await;
     Ok(())
 }
