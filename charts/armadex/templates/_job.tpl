@@ -23,7 +23,10 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The pod of a Job: (dict "root" $ "account" NAME "component" NAME "args" YAML "mounts" LIST). With "token" it may ask the apiserver of this cluster. */}}
+{{/*
+The pod of a Job: (dict "root" $ "account" NAME "component" NAME "args" YAML "mounts" LIST). With "token" it may ask the apiserver of this cluster; with "part" it has that part's variables;
+with "affinity" it is placed by it.
+*/}}
 {{- define "armadex.jobPod" -}}
 metadata:
   labels:
@@ -39,10 +42,14 @@ spec:
   {{- end }}
   automountServiceAccountToken: {{ default false .token }}
   {{- include "armadex.podCommon" .root | trim | nindent 2 }}
+  {{- with .affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   volumes:
     {{- include "armadex.volumes" . | nindent 4 }}
   containers:
-    - {{- include "armadex.container" (merge (dict "env" (include "armadex.env" (dict "root" .root) | trim) "resources" .root.Values.install.resources) .) | nindent 6 }}
+    - {{- include "armadex.container" (merge (dict "env" (include "armadex.env" (dict "root" .root "part" .part) | trim) "resources" .root.Values.install.resources) .) | nindent 6 }}
 {{- end -}}
 
 {{/* Where it is mounted, as JSON: a list of one, or of none. */}}

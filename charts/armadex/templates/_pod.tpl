@@ -124,8 +124,23 @@
 {{- $mounts = append $mounts (include "armadex.secretMount" (list "control-plane" $secret) | fromJson) -}}
 {{- end -}}
 {{- if ne .part "controllers" -}}
-{{- if not (include "armadex.server" .root) -}}
-{{- $volume := ternary (dict "emptyDir" (dict)) (dict "persistentVolumeClaim" (dict "claimName" (include "armadex.claim" .root))) $store.sqlite.emptyDir -}}
+{{- $mounts = concat $mounts (include "armadex.storeMounts" .root | fromJsonArray) -}}
+{{- end -}}
+{{- if and (eq .part "apiserver") $store.read.url $store.read.passwordSecret.name -}}
+{{- $mounts = append $mounts (include "armadex.secretMount" (list "read-store" $store.read.passwordSecret.name) | fromJson) -}}
+{{- end -}}
+{{- if and (has .part (list "apiserver" "all")) (ne $values.certificates.mode "self") -}}
+{{- $mounts = append $mounts (include "armadex.secretMount" (list "serving" (include "armadex.certificateSecret" .root)) | fromJson) -}}
+{{- end -}}
+{{- toJson $mounts -}}
+{{- end -}}
+
+{{/* What whoever opens the store has mounted, as JSON: a list of (name, path, volume). */}}
+{{- define "armadex.storeMounts" -}}
+{{- $store := .Values.store -}}
+{{- $mounts := list -}}
+{{- if not (include "armadex.server" .) -}}
+{{- $volume := ternary (dict "emptyDir" (dict)) (dict "persistentVolumeClaim" (dict "claimName" (include "armadex.claim" .))) $store.sqlite.emptyDir -}}
 {{- $mounts = append $mounts (dict "name" "data" "path" "/var/lib/armadex" "volume" $volume) -}}
 {{- end -}}
 {{- with $store.passwordSecret.name -}}
@@ -133,13 +148,6 @@
 {{- end -}}
 {{- with $store.tlsSecretName -}}
 {{- $mounts = append $mounts (include "armadex.secretMount" (list "store-tls" .) | fromJson) -}}
-{{- end -}}
-{{- end -}}
-{{- if and (eq .part "apiserver") $store.read.url $store.read.passwordSecret.name -}}
-{{- $mounts = append $mounts (include "armadex.secretMount" (list "read-store" $store.read.passwordSecret.name) | fromJson) -}}
-{{- end -}}
-{{- if and (has .part (list "apiserver" "all")) (ne $values.certificates.mode "self") -}}
-{{- $mounts = append $mounts (include "armadex.secretMount" (list "serving" (include "armadex.certificateSecret" .root)) | fromJson) -}}
 {{- end -}}
 {{- toJson $mounts -}}
 {{- end -}}
@@ -209,7 +217,7 @@ tolerations:
 enableServiceLinks: false
 {{- end -}}
 
-{{/* Variables by which a URL with its password is taken from a Secret, and further ones: (dict "root" $ "part" PART), of a Job without the part. */}}
+{{/* Variables by which a URL with its password is taken from a Secret, and further ones: (dict "root" $ "part" PART), of a Job that has no store without the part. */}}
 {{- define "armadex.env" -}}
 {{- $store := .root.Values.store -}}
 {{- if has .part (list "all" "apiserver" "synchro") }}

@@ -1,6 +1,6 @@
 //! What values say is in the objects: numbers, how pods are replaced and spread, who they run as, and who is sent to them.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::helm::{self, Helm};
@@ -157,7 +157,9 @@ fn argo_cd_applies_policies_after_the_pods_alone() -> Result<()> {
     for object in of_kind(&made("karmada")?, "Job") {
         let annotations = &object["metadata"]["annotations"];
         let events = annotations["helm.sh/hook"].as_str().context("events")?;
-        if !events.starts_with("pre-") || annotations["argocd.argoproj.io/hook"] == "Skip" {
+        // It has nothing that goes back.
+        let is_known = events.starts_with("pre-") && events != "pre-rollback";
+        if !is_known || annotations["argocd.argoproj.io/hook"] == "Skip" {
             continue;
         }
         assert_eq!(events, "pre-upgrade");
@@ -270,4 +272,50 @@ fn selects(policy: &Value, labels: &Value) -> bool {
             let values = listed["values"].as_array();
             listed["operator"] == "In" && values.is_some_and(|values| values.contains(label))
         })
+}
+
+/// Of a file that may be looked at beside its pod, and of a server.
+#[test]
+fn whoever_goes_back_asks_the_store_first_where_it_can_be_asked() -> Result<()> {
+    let helm = Helm::ensure()?;
+    for (values, flags, expected) in [
+        (
+            "default",
+            "",
+            Some("--store=sqlite:/var/lib/armadex/armadex.db"),
+        ),
+        (
+            "default",
+            "store.sqlite.existingClaim=mine",
+            Some("--store=sqlite:/var/lib/armadex/armadex.db"),
+        ),
+        (
+            "parts",
+            "",
+            Some("--store-password-file=/etc/armadex/store/admin-password"),
+        ),
+        ("here", "", Some("--dry-run")),
+        ("try", "", None),
+        ("volume", "", None),
+        (
+            "default",
+            "store.sqlite.accessModes={ReadWriteOncePod}",
+            None,
+        ),
+    ] {
+        let made = helm.render(&helm::values_named(values), &["--set", flags])?;
+        let asks =
+            |object: &&Value| object["metadata"]["annotations"]["helm.sh/hook"] == "pre-rollback";
+        let mut asking = made.iter().filter(asks);
+        let told = asking
+            .next()
+            .map(|job| crate::parts::arguments(&job["spec"]["template"]));
+        ensure!(asking.next().is_none(), "{values} {flags}: several");
+        let is_told = |expected: &str| told.as_ref().is_some_and(|told| told.contains(&expected));
+        ensure!(
+            expected.map_or(told.is_none(), is_told),
+            "{values} {flags}: {told:?}"
+        );
+    }
+    Ok(())
 }

@@ -61,7 +61,7 @@ async fn a_release_is_installed_upgraded_and_removed_while_its_pod_is_registered
     ];
     run(&[&["upgrade", helm::RELEASE, chart], &port[..]].concat())?;
     registered(6443, Some("platform")).await?;
-    run(&["rollback", helm::RELEASE])?;
+    run(&["rollback", helm::RELEASE, "--no-hooks"])?;
     registered(443, None).await?;
 
     record.stop(LIMIT);

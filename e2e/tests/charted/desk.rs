@@ -39,9 +39,9 @@ impl Desk {
         Self::at(fleet, cluster, members, reachable).await
     }
 
-    /// In the control plane of a fleet, which runs pods itself.
-    pub(crate) async fn within(fleet: &Harness, members: &[&str]) -> Result<Self> {
-        Self::at(fleet, fleet.host().clone(), members, Vec::new()).await
+    /// In the control plane of a fleet, which runs pods itself. These reach further ports likewise.
+    pub(crate) async fn within(fleet: &Harness, members: &[&str], ports: &[u16]) -> Result<Self> {
+        Self::at(fleet, fleet.host().clone(), members, ports.to_vec()).await
     }
 
     async fn at(
@@ -69,6 +69,13 @@ impl Desk {
 
     /// helm in the namespace of the release, which has to go well.
     pub(crate) async fn helm(&self, arguments: &[&str]) -> Result<String> {
+        let (has_gone_well, printed) = self.helm_says(arguments).await?;
+        ensure!(has_gone_well, "helm {arguments:?}: {printed}");
+        Ok(printed)
+    }
+
+    /// Whether helm has gone well, and what it prints.
+    pub(crate) async fn helm_says(&self, arguments: &[&str]) -> Result<(bool, String)> {
         let mut command = Command::new(&self.helm);
         for name in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
             command.env(name, self.home.path().join(name));
@@ -76,13 +83,9 @@ impl Desk {
         command.args(arguments).args(["--namespace", NAMESPACE]);
         command.arg("--kubeconfig").arg(self.cluster.kubeconfig());
         let output = output_of(&mut command).await?;
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        ensure!(
-            output.status.success(),
-            "helm {arguments:?}: {printed}{complaint}"
-        );
-        Ok(printed)
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        Ok((output.status.success(), printed))
     }
 
     /// The pods of a part that are not ending.

@@ -32,7 +32,7 @@ async fn a_release_whose_control_plane_is_its_own_cluster_lives_by_the_token_of_
         ..Options::default()
     };
     let fleet = members::filled(options, &lists, OBJECTS).await?;
-    let desk = Desk::within(&fleet, &MEMBERS).await?;
+    let desk = Desk::within(&fleet, &MEMBERS, &[]).await?;
     desk.kubectl.run(&["create", "namespace", TEAM]).await?;
     let before = everything(&desk.kubectl).await?;
     for member in MEMBERS {
@@ -47,6 +47,8 @@ async fn a_release_whose_control_plane_is_its_own_cluster_lives_by_the_token_of_
 
     upgrade(&fleet, &desk).await?;
     has_what_the_members_have(&fleet).await?;
+    bob_finds_pods(&fleet, &CLUSTERS).await?;
+    desk.helm(&["rollback", RELEASE, "--wait"]).await?;
     bob_finds_pods(&fleet, &CLUSTERS).await?;
     lists.are_no_more_than(listed)?;
 

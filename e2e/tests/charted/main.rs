@@ -10,6 +10,7 @@ mod life;
 mod lists;
 mod members;
 mod newcomer;
+mod rollback;
 mod searcher;
 mod store;
 mod traces;

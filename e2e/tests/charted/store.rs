@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use armadex_databases::{Address, Engine, administer};
 use armadex_e2e::{Harness, Kubectl};
+use tokio::task::block_in_place;
 
 use crate::desk::NAMESPACE;
 
@@ -44,5 +46,16 @@ impl Store {
         let create = ["create", "secret", "generic", PASSWORD];
         let create = [&create[..], &["--namespace", NAMESPACE, &file]].concat();
         kubectl.run(&create).await.map(drop)
+    }
+
+    /// Statements on the database, as its owner.
+    pub(crate) fn order(&self, statements: &str) -> Result<()> {
+        let password = std::fs::read_to_string(&self.password)?;
+        let (user, place) = self.url.split_once('@').context("a user")?;
+        let place = format!("{user}:{}@{place}", password.trim());
+        let database = place.rsplit('/').next().unwrap_or_default();
+        let server = Address::parse(Engine::Postgres, &place)?;
+        let statements = format!("\\connect {database}\n{statements}\n");
+        block_in_place(|| administer(&server, &statements)).map(drop)
     }
 }
