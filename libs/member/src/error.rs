@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::error::Category;
 
 use crate::words::Words;
@@ -164,6 +165,8 @@ pub enum MemberError {
         retry_after: Option<Duration>,
         /// Of a list whose continue token has expired: where it may go on, as it is now.
         fresh_token: Option<String>,
+        /// What it is about.
+        details: Option<Box<StatusDetails>>,
     },
     /// The answer is not what Kubernetes answers.
     #[error("the answer to {path} is not understood: {problem}")]
@@ -173,6 +176,18 @@ pub enum MemberError {
         /// What is wrong with the answer.
         problem: Words,
     },
+}
+
+/// What the `details` of a `Status` say it is about: an object of whoever answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct StatusDetails {
+    /// Its group.
+    pub group: String,
+    /// Its resource, which Kubernetes calls its kind here.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
 }
 
 /// The status of an answer that a proxy before the member did not get in time, or the member itself.
@@ -235,6 +250,15 @@ impl MemberError {
     #[must_use]
     pub fn is_silence(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::TimedOut { .. })
+    }
+
+    /// What the answer says it is about, if it is an error that says so.
+    #[must_use]
+    pub fn details(&self) -> Option<&StatusDetails> {
+        match self {
+            Self::Status { details, .. } => details.as_deref(),
+            _ => None,
+        }
     }
 
     /// How long the member asks to be left alone.

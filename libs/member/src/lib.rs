@@ -35,7 +35,7 @@ pub use binding::{Ground, Policy};
 pub use connection::{ClientCertificate, Connection, Endpoint, Proxy, Trust};
 pub use control_plane::ControlPlane;
 pub use discovery::{Discovery, Etags, Group, Room, ServedResource, Told, Version, VersionState};
-pub use error::{ConfigError, MemberError};
+pub use error::{ConfigError, MemberError, StatusDetails};
 pub use member::Member;
 pub use request::{ListRequest, WatchRequest};
 pub use secrets::{SecretContent, SecretData, SecretId, SecretScope};

@@ -16,7 +16,7 @@ use tower::{Service, ServiceExt};
 use crate::connection::{Connection, Endpoint};
 use crate::control_plane::ControlPlane;
 use crate::discovery::holding::Holding;
-use crate::error::{ConfigError, MemberError};
+use crate::error::{ConfigError, MemberError, StatusDetails};
 use crate::heard::Heard;
 use crate::lanes::Lanes;
 use crate::names;
@@ -583,24 +583,33 @@ async fn status_error(
     telling: Telling,
 ) -> MemberError {
     let body = body.collect(ERROR_BYTES).await.map(|(bytes, _)| bytes);
-    let (message, fresh_token) = read_status(status, &body.unwrap_or_default(), telling);
+    let said = read_status(status, &body.unwrap_or_default(), telling);
     MemberError::Status {
         code: status.as_u16(),
-        message,
+        message: said.message,
         retry_after: retry_after(headers),
-        fresh_token,
+        fresh_token: said.fresh_token,
+        details: said.details.map(Box::new),
     }
 }
 
-/// The message of a `Status`, else the status in words; and the continue token of a `Status`, if it has one. Whoever makes a
-/// PediaCluster may have us ask whatever we can reach, so nothing else of an answer is told.
-fn read_status(status: StatusCode, body: &[u8], telling: Telling) -> (Words, Option<String>) {
+/// What an error says.
+struct Said {
+    message: Words,
+    fresh_token: Option<String>,
+    details: Option<StatusDetails>,
+}
+
+/// The message of a `Status`, else the status in words; and what else a `Status` has. Whoever makes a PediaCluster may have us ask whatever we can
+/// reach, so nothing else of an answer is told.
+fn read_status(status: StatusCode, body: &[u8], telling: Telling) -> Said {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Status {
         kind: String,
         message: String,
         metadata: Option<Metadata>,
+        details: Option<StatusDetails>,
     }
     #[derive(Deserialize)]
     struct Metadata {
@@ -617,9 +626,15 @@ fn read_status(status: StatusCode, body: &[u8], telling: Telling) -> (Words, Opt
         "" => format!("the member answered {status}").into(),
         _ => words,
     };
-    let token = said.and_then(|said| said.metadata);
-    let token = token.map(|metadata| metadata.r#continue);
-    (message, token.filter(|token| !token.is_empty()))
+    let Status {
+        metadata, details, ..
+    } = said.unwrap_or_default();
+    let token = metadata.map(|metadata| metadata.r#continue);
+    Said {
+        message,
+        fresh_token: token.filter(|token| !token.is_empty()),
+        details,
+    }
 }
 
 fn no_words(_: &[u8]) -> Words {
@@ -671,8 +686,8 @@ mod tests {
         ];
         for (body, want) in cases {
             let status = StatusCode::SERVICE_UNAVAILABLE;
-            let (message, _) = read_status(status, body.as_bytes(), no_words);
-            assert_eq!(message.as_str(), want, "{body}");
+            let said = read_status(status, body.as_bytes(), no_words);
+            assert_eq!(said.message.as_str(), want, "{body}");
         }
     }
 
@@ -687,8 +702,8 @@ mod tests {
         ];
         for (body, want) in cases {
             let status = StatusCode::SERVICE_UNAVAILABLE;
-            let (message, _) = read_status(status, body.as_bytes(), failed_checks);
-            assert_eq!(message.as_str(), want, "{body}");
+            let said = read_status(status, body.as_bytes(), failed_checks);
+            assert_eq!(said.message.as_str(), want, "{body}");
         }
     }
 
@@ -725,10 +740,28 @@ mod tests {
 
     #[test]
     fn an_expired_token_may_come_with_a_fresh_one() {
-        let token = |body: &str| read_status(StatusCode::GONE, body.as_bytes(), no_words).1;
+        let said = |body: &str| read_status(StatusCode::GONE, body.as_bytes(), no_words);
+        let token = |body| said(body).fresh_token;
         let expired = r#"{"kind":"Status","metadata":{"continue":"fresh"},"code":410}"#;
         assert_eq!(token(expired).as_deref(), Some("fresh"));
         assert_eq!(token(r#"{"kind":"Status","metadata":{},"code":410}"#), None);
+    }
+
+    #[test]
+    fn a_refusal_may_say_what_it_is_about() {
+        let said = |body: &str| read_status(StatusCode::FORBIDDEN, body.as_bytes(), no_words);
+        let object = r#"{"kind":"Status","details":{"group":"cluster.karmada.io","kind":"clusters","name":"east"}}"#;
+        let details = StatusDetails {
+            group: "cluster.karmada.io".into(),
+            kind: "clusters".into(),
+            name: "east".into(),
+        };
+        assert_eq!(said(object).details, Some(details));
+        let path = r#"{"kind":"Status","details":{}}"#;
+        assert_eq!(said(path).details, Some(StatusDetails::default()));
+        for nothing in [r#"{"kind":"Status"}"#, r#"{"details":{"name":"east"}}"#] {
+            assert_eq!(said(nothing).details, None, "{nothing}");
+        }
     }
 
     #[test]

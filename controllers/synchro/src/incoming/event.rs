@@ -71,6 +71,7 @@ pub(crate) fn refusal(code: u16, message: Words) -> MemberError {
         message,
         retry_after: None,
         fresh_token: None,
+        details: None,
     }
 }
 

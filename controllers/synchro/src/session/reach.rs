@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use armadex_member::{Etags, Member, MemberError};
+use armadex_member::{Etags, Member, MemberError, StatusDetails};
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Sink, StoreError};
 
@@ -73,6 +73,14 @@ impl Unreached {
     /// Who asks may not.
     pub(super) fn is_forbidden(&self) -> bool {
         matches!(self, Self::Member { source, .. } if source.code() == Some(403))
+    }
+
+    /// What that is about, an object of whoever refuses; `None` if nobody refuses, or does not say it.
+    pub(super) fn forbidden(&self) -> Option<&StatusDetails> {
+        match self {
+            Self::Member { source, .. } if self.is_forbidden() => source.details(),
+            _ => None,
+        }
     }
 
     /// The member is not there, or was waited for in vain, here or by a gateway before it.

@@ -80,6 +80,7 @@ fn a_member_hangs_where_it_was_waited_for_in_vain_and_nobody_else_does() {
         message: "upstream request timeout".to_owned().into(),
         retry_after: None,
         fresh_token: None,
+        details: None,
     };
     for (answer, took_long, expected) in [
         (of_member(HEALTH_CHECK, silence()), true, true),
