@@ -244,7 +244,7 @@ impl Session {
         self.say_connected(way, &version);
         health.concerns(cluster);
         Box::pin(health.reached(version)).await;
-        let again = ways.straight_again(wanted, way);
+        let again = ways.straight_again(wanted, way, Arc::clone(streams.discovery()));
         let mut again = std::pin::pin!(again);
         let connected = streams.connect(cluster, Arc::clone(&way.member), identity);
         let mut resources = wanted.resources.clone();

@@ -243,14 +243,21 @@ impl ClusterDiscovery {
                 Ok(Err(MemberError::Large)) => {}
                 Ok(answer) => return Ok(answer?.map(|told| Held::of(told, turn))),
                 Err(_) if !is_slowest => {}
-                Err(_) => {
-                    return Err(MemberError::TimedOut {
-                        phase: "whole discovery",
-                        after: longest,
-                    });
-                }
+                Err(_) => return Err(out_of_time(longest)),
             }
         }
+    }
+
+    /// Whether the member says what it serves, asked once, as it is when it is synced. On a way that it is not synced on: nothing is remembered of that, and
+    /// nobody is told how long it waits.
+    pub(crate) async fn answers(&self, member: &Member) -> Result<(), MemberError> {
+        let manner = self.all.manner_of(&self.cluster);
+        let _turn = self.all.turn(manner).await;
+        let Pace { longest, .. } = PACES[manner.pace];
+        let nothing = Etags::default();
+        let answer = timeout(longest, member.discover(&nothing, manner.room())).await;
+        let told = answer.unwrap_or(Err(out_of_time(longest)));
+        told.map(drop)
     }
 
     /// Whether the member says that nothing changed; `None` if it takes long to say so.
@@ -266,6 +273,13 @@ impl ClusterDiscovery {
         let _turn = self.all.asked.acquire().await;
         let answer = timeout(PACES[0].longest, member.serves_the_same(known)).await;
         answer.ok().transpose()
+    }
+}
+
+fn out_of_time(after: Duration) -> MemberError {
+    MemberError::TimedOut {
+        phase: "whole discovery",
+        after,
     }
 }
 

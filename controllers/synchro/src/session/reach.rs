@@ -115,16 +115,10 @@ pub(super) async fn reach(
     (cluster, incarnation): (&ClusterName, &str),
     discovery: &ClusterDiscovery,
 ) -> Result<Reached, Unreached> {
-    let failed = |what| move |source| Unreached::Member { what, source };
-    member.probe().await.map_err(failed(HEALTH_CHECK))?;
-    let version = member.version().await.map_err(failed("version"))?;
-    let identity = member
-        .identity()
-        .await
-        .map_err(failed("identity (uid of namespace kube-system)"))?;
+    let (version, identity) = introduced(member).await?;
     let discovered = discovery.ask(member, &Etags::default()).await;
     // Nothing is known before, so there is nothing that could be unchanged.
-    let (discovery, etags) = discovered.map_err(failed("discovery"))?.unwrap_or_default();
+    let (discovery, etags) = discovered.map_err(of_discovery)?.unwrap_or_default();
     let adopted = sink.adopt(cluster, incarnation, &identity).await;
     Ok(Reached {
         cluster: adopted.map_err(Unreached::Store)?,
@@ -133,4 +127,30 @@ pub(super) async fn reach(
         discovery,
         etags,
     })
+}
+
+/// Asks them of a member that is synced on another way, and keeps nothing of what it says.
+pub(super) async fn answers(
+    member: &Member,
+    discovery: &ClusterDiscovery,
+) -> Result<(), Unreached> {
+    introduced(member).await?;
+    discovery.answers(member).await.map_err(of_discovery)
+}
+
+/// Those that have small answers: its version, and who it is.
+async fn introduced(member: &Member) -> Result<(String, String), Unreached> {
+    let failed = |what| move |source| Unreached::Member { what, source };
+    member.probe().await.map_err(failed(HEALTH_CHECK))?;
+    let version = member.version().await.map_err(failed("version"))?;
+    let identity = member.identity().await;
+    let identity = identity.map_err(failed("identity (uid of namespace kube-system)"))?;
+    Ok((version, identity))
+}
+
+fn of_discovery(source: MemberError) -> Unreached {
+    Unreached::Member {
+        what: "discovery",
+        source,
+    }
 }

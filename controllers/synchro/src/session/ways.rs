@@ -10,10 +10,11 @@ use armadex_member::{Connection, Member};
 use armadex_model::ClusterName;
 use armadex_storage::Sink;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::session::discoveries::ClusterDiscovery;
 use crate::session::health::PROBE_PERIOD;
-use crate::session::reach::{Reached, Unreached, reach};
+use crate::session::reach::{Reached, Unreached, answers, reach};
 use crate::session::task::Wanted;
 
 /// A blip is over by then.
@@ -135,21 +136,24 @@ impl Ways {
         }
     }
 
-    /// Until the API server answers straight, whatever it says: what is wrong with it is told where it is asked anew, as it would be after a restart. For ever
-    /// on the straight way.
-    pub(super) async fn straight_again(&mut self, wanted: &Wanted, way: &Way) {
+    /// Until the API server answers straight all that it will be asked first, whatever it says: what is wrong with it is told where it is asked anew, as it
+    /// would be after a restart. For ever on the straight way.
+    pub(super) async fn straight_again(
+        &mut self,
+        wanted: &Wanted,
+        way: &Way,
+        discovery: Arc<ClusterDiscovery>,
+    ) {
         if way.around.is_none() || !wanted.connection.leads_straight() {
             std::future::pending::<()>().await;
         }
         loop {
             tokio::time::sleep(self.looks.next(rand::random())).await;
-            let answer = async {
-                wanted.member.probe().await?;
-                wanted.member.version().await?;
-                wanted.member.identity().await
-            };
-            match answer.await {
-                Err(error) if error.is_silence() => wanted.member.leave_connections(),
+            let (member, discovery) = (Arc::clone(&wanted.member), Arc::clone(&discovery));
+            // Of its own, or its turn to be discovered would last for as long as the session does something else.
+            let look = tokio::spawn(async move { answers(&member, &discovery).await });
+            match AbortOnDropHandle::new(look).await {
+                Ok(Err(error)) if error.is_out_of_reach() => wanted.member.leave_connections(),
                 _ => return,
             }
         }
@@ -178,8 +182,67 @@ fn told(error: &Unreached) -> String {
 mod tests {
     use armadex_crds::ControlPlaneProxy;
     use armadex_member::{MemberError, StatusDetails};
+    use tokio::io::{AsyncWriteExt as _, BufReader, DuplexStream};
+    use tokio::sync::watch;
+    use tokio::time::timeout;
 
     use super::*;
+    use crate::incoming::memory::ClusterMemory;
+    use crate::session::in_line::InLine;
+    use crate::testing::request::{Request, through_pipes};
+
+    /// A member that answers small questions, and what it serves once that is so.
+    fn answering(discovered: &watch::Receiver<bool>) -> Arc<Member> {
+        let discovered = discovered.clone();
+        through_pipes(move |pipe| drop(tokio::spawn(answer(pipe, discovered.clone()))))
+    }
+
+    async fn answer(pipe: DuplexStream, mut discovered: watch::Receiver<bool>) {
+        let mut socket = BufReader::new(pipe);
+        let body = match Request::read(&mut socket).await.path.as_str() {
+            "/version" => r#"{"gitVersion":"v1.36.0"}"#,
+            "/api" | "/apis" => {
+                // Whoever asked may have gone.
+                let _ = discovered.wait_for(|is_so| *is_so).await;
+                r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1"}]}]}"#
+            }
+            _ => r#"{"metadata":{"uid":"u"}}"#,
+        };
+        let length = body.len();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        let _ = socket.write_all(answer.as_bytes()).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_that_answers_small_questions_alone_stays_on_the_other_way() {
+        let (discovers, discovered) = watch::channel(false);
+        let member = answering(&discovered);
+        let wanted = Wanted {
+            connection: Connection::plain("http://member"),
+            member: Arc::clone(&member),
+            by_control_plane: None,
+            resources: Vec::new(),
+        };
+        let way = Way {
+            member,
+            around: Some("it was not reached".into()),
+        };
+        let name = ClusterName::new("east").expect("a name");
+        let memory = ClusterMemory::of_nobody_else();
+        let discovery = ClusterDiscovery::new(Arc::default(), name, memory, InLine::default());
+        let discovery = Arc::new(discovery);
+        let mut ways = Ways::default();
+        let looks = 4 * LAST_LOOK;
+        let looked = ways.straight_again(&wanted, &way, Arc::clone(&discovery));
+        let straight = timeout(looks, looked).await;
+        assert!(straight.is_err(), "it is not discovered");
+        discovers.send_replace(true);
+        let looked = ways.straight_again(&wanted, &way, discovery);
+        let straight = timeout(looks, looked).await;
+        assert!(straight.is_ok(), "it answers");
+    }
 
     fn status(code: u16, about: Option<(&str, &str, &str)>) -> Unreached {
         let details = about.map(|(group, kind, name)| StatusDetails {
