@@ -125,6 +125,8 @@ words! {
         NotReachable,
         /// The probe was answered, but not well.
         Unhealthy,
+        /// Ours: its API server is not reached, and the control plane is asked for as many others as may be.
+        TooManyByControlPlane,
     }
 }
 

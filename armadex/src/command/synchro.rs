@@ -80,6 +80,11 @@ pub(crate) struct SynchroFlags {
     /// what the member does not have any more goes; a condition says so. 0: any number.
     #[arg(long, value_name = "NUMBER", default_value_t = 5_000_000)]
     pub(crate) max_objects_per_cluster: u64,
+    /// Members that the control plane is asked for at the same time, because their API servers do not answer or no credential of them is known. The others
+    /// wait for a place, and their conditions say so: where it is the synchro that lost its way to members, the whole fleet would else be moved onto the control
+    /// plane. 0: none.
+    #[arg(long, value_name = "NUMBER", default_value_t = 200)]
+    pub(crate) max_members_by_control_plane: usize,
 }
 
 /// Runs until a signal.
@@ -145,6 +150,7 @@ fn config(
         max_object_bytes,
         max_resources_per_cluster,
         max_objects_per_cluster,
+        max_members_by_control_plane,
     } = flags;
     Config {
         namespace,
@@ -155,6 +161,7 @@ fn config(
         max_object_bytes,
         max_resources: max_resources_per_cluster,
         max_objects: max_objects_per_cluster,
+        max_by_control_plane: max_members_by_control_plane,
         sharding_name,
         lease,
         observes: observe,
@@ -186,7 +193,7 @@ mod tests {
     }
 
     /// All that there is a flag for, in the order of the flags.
-    fn told(config: Config) -> (Vec<String>, [u64; 6]) {
+    fn told(config: Config) -> (Vec<String>, [u64; 7]) {
         let Config {
             namespace,
             credential_namespaces,
@@ -196,6 +203,7 @@ mod tests {
             max_object_bytes,
             max_resources,
             max_objects,
+            max_by_control_plane,
             sharding_name,
             lease: _,
             observes,
@@ -215,6 +223,7 @@ mod tests {
             max_object_bytes as u64,
             max_resources as u64,
             max_objects,
+            max_by_control_plane as u64,
         ];
         (names, numbers)
     }
@@ -243,6 +252,7 @@ mod tests {
             "--max-object-bytes=14",
             "--max-resources-per-cluster=15",
             "--max-objects-per-cluster=16",
+            "--max-members-by-control-plane=17",
         ];
         let names = [
             "own",
@@ -252,7 +262,10 @@ mod tests {
             "observes",
         ];
         let names = names.map(str::to_owned).to_vec();
-        assert_eq!(told(config_of(&flags)), (names, [11, 12, 13, 14, 15, 16]));
+        assert_eq!(
+            told(config_of(&flags)),
+            (names, [11, 12, 13, 14, 15, 16, 17])
+        );
     }
 
     #[test]

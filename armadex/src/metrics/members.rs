@@ -112,6 +112,10 @@ const GAUGES: &[(&str, &str, Read)] = &[
     ),
 ];
 
+fn number(counter: &Counter) -> i64 {
+    i64::try_from(counter.get()).unwrap_or(i64::MAX)
+}
+
 impl Collector for Members {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let purged = encoder.encode_descriptor(
@@ -128,6 +132,13 @@ impl Collector for Members {
             MetricType::Counter,
         )?;
         ConstCounter::new(self.0.events_failed.get()).encode(failed)?;
+        let around = encoder.encode_descriptor(
+            "members_by_control_plane",
+            "Members that the control plane is asked for, or is being asked for the first time",
+            None,
+            MetricType::Gauge,
+        )?;
+        ConstGauge::new(number(&self.0.by_control_plane)).encode(around)?;
         let clusters = self.0.clusters();
         for (name, help, read) in COUNTERS {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
@@ -140,8 +151,7 @@ impl Collector for Members {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             for (cluster, counted) in &clusters {
                 let labels = [("cluster", cluster.as_str())];
-                let value = i64::try_from(read(counted).get()).unwrap_or(i64::MAX);
-                ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
+                ConstGauge::new(number(read(counted))).encode(family.encode_family(&labels)?)?;
             }
         }
         Ok(())

@@ -503,7 +503,7 @@ const LIMITS_BY_FLAG: [(&str, &str); 10] = [
 ];
 
 /// What docs/limits.md says of what a synchro holds for its members, and the constant that makes it so.
-const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 18] = [
+const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 19] = [
     (
         "`--memory-budget` (64 MiB)",
         "controllers/synchro/src/config.rs",
@@ -578,6 +578,11 @@ const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 18] = [
         "an error 64 KiB are read",
         "libs/member/src/member.rs",
         "const ERROR_BYTES: usize = 64 << 10;",
+    ),
+    (
+        "of each synchro 200 at the same time",
+        "controllers/synchro/src/config.rs",
+        "const MOST_BY_CONTROL_PLANE: usize = 200;",
     ),
     (
         "has 256 KiB for all words",

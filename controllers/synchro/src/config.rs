@@ -17,6 +17,7 @@ use crate::incoming::budget::Budget;
 use crate::incoming::memory::ClusterMemory;
 use crate::incoming::unfinished::Unfinished;
 use crate::parts::Parts;
+use crate::session::by_control_plane::ByControlPlane;
 use crate::session::discoveries::Discoveries;
 use crate::session::plan::Gates;
 use crate::session::reaching::Reaching;
@@ -60,6 +61,10 @@ const MOST_RESOURCES: usize = 1_000;
 /// and as objects in the store. Kubernetes itself is tried with a tenth of that.
 const MOST_OBJECTS: u64 = 5_000_000;
 
+/// Members that the control plane is asked for at the same time, unless something else is said: at sixty types each 12,000 watches there. Where it would be more, it is
+/// rather the synchro that lost its way.
+const MOST_BY_CONTROL_PLANE: usize = 200;
+
 /// What a synchro is told when it starts.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -71,6 +76,8 @@ pub struct Config {
     pub member_addresses: AllowList,
     /// The way to members by the control plane; without it those are not reached whose API servers are not.
     pub control_plane: Option<ControlPlane>,
+    /// Members that it is asked for at the same time.
+    pub max_by_control_plane: usize,
     /// Bytes that all streams together may hold on the way to the store.
     pub memory_budget: usize,
     /// Bytes that one object may have.
@@ -102,6 +109,7 @@ impl Default for Config {
             credential_namespaces: BTreeSet::new(),
             member_addresses: AllowList::default(),
             control_plane: None,
+            max_by_control_plane: MOST_BY_CONTROL_PLANE,
             memory_budget: 64 << 20,
             max_object_bytes: 2 << 20,
             max_resources: MOST_RESOURCES,
@@ -140,6 +148,8 @@ pub(crate) struct Shared {
     unfinished: Arc<Unfinished>,
     /// Members that may be asked their first questions now.
     pub(crate) reaching: Reaching,
+    /// Members that the control plane may be asked for now.
+    pub(crate) by_control_plane: ByControlPlane,
     /// Lists that may be read now.
     pub(crate) lists: Arc<Turns>,
     /// What their streams are of.
@@ -192,6 +202,10 @@ impl Shared {
             budget: Budget::new(config.memory_budget - config.memory_budget / UNFINISHED),
             unfinished: Arc::new(Unfinished::new(config.unfinished_bytes())),
             reaching: Reaching::default(),
+            by_control_plane: ByControlPlane::new(
+                config.max_by_control_plane,
+                Arc::clone(&config.metrics),
+            ),
             lists: Arc::default(),
             types: Types::default(),
             discoveries: Arc::default(),

@@ -7,6 +7,7 @@
 //! the member says it does not have, is hidden. Where the store says that the cluster has left, the session ends.
 
 mod away;
+pub(crate) mod by_control_plane;
 mod changes;
 pub(crate) mod discoveries;
 mod doubts;
@@ -31,6 +32,7 @@ use std::time::Duration;
 
 use armadex_backoff::{Backoff, LIVED, jittered};
 use armadex_crds::GroupResources;
+use armadex_crds::conditions::ClusterHealthyReason;
 use armadex_member::{Discovery, MemberError};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -109,6 +111,8 @@ impl Session {
             Box::pin(streams.stop(is_lost)).await;
             way.member.leave_connections();
             ways.lasted(&way, lasted);
+            // Whoever waits now does so without a place among those that are asked by the control plane.
+            drop(way);
             if matches!(pause, Pause::Unhealthy) {
                 away.is_away(Instant::now());
             }
@@ -152,7 +156,8 @@ impl Session {
     /// Says that the cluster that was connected is not the one that answers.
     async fn strange(&self, words: &str, wait: Duration, health: &mut Health) {
         warn!(cluster = %self.name, error = words, wait_s = wait.as_secs(), "the member is left alone for a while");
-        health.unreachable(words).await;
+        let reason = ClusterHealthyReason::NotReachable;
+        health.unreachable(reason, words).await;
     }
 
     /// Tries until the member answers. `None` if the wish changed or the session is to end. What is not wished for any more is hidden without it.
@@ -172,7 +177,7 @@ impl Session {
         loop {
             let mut wait = jittered(PROBE_PERIOD, rand::random());
             withdrawn = withdrawn || streams.withdraw(&wanted.resources).await;
-            let questions = ways.find(wanted, &*shared.sink, cluster, &discovery);
+            let questions = ways.find(wanted, &shared, cluster, &discovery);
             let tried = tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return None,
                 () = changed(&mut self.wanted) => return None,
@@ -208,7 +213,7 @@ impl Session {
     /// Says that the member was not reached, unless that was said, maybe in other words, a moment ago.
     async fn unreached(&self, wanted: &Wanted, error: &Unreached, health: &mut Health) {
         let (words, told) = (error.in_a_status(), error.to_string());
-        let is_news = health.unreachable(&words).await;
+        let is_news = health.unreachable(error.reason(), &words).await;
         // Of a store that fails in another way the status has the same words.
         let is_news_to_the_log = is_news || words != told;
         if is_news_to_the_log && health.is_to_be_told(&told) {

@@ -87,6 +87,8 @@ pub(super) struct Health {
     well: String,
     failures: u32,
     trouble: Option<Trouble>,
+    /// The word for that in a condition.
+    reason: ClusterHealthyReason,
     /// What the log was told: a member that goes and returns is not told of each time.
     outages: Outages,
     /// When it answered last.
@@ -111,6 +113,7 @@ impl Health {
             well: HEALTHY.to_owned(),
             failures: 0,
             trouble: None,
+            reason: ClusterHealthyReason::NotReachable,
             outages: Outages::default(),
             answered: Instant::now(),
             untold: false,
@@ -133,9 +136,9 @@ impl Health {
     }
 
     /// The member did not, or is another one; its streams do not run. Whether that is news.
-    pub(super) async fn unreachable(&mut self, words: &str) -> bool {
+    pub(super) async fn unreachable(&mut self, reason: ClusterHealthyReason, words: &str) -> bool {
         self.failures = FAILURES;
-        self.bad(words).await
+        self.bad(reason, words).await
     }
 
     /// Probes once, unless that is known.
@@ -154,7 +157,8 @@ impl Health {
         };
         self.failures += 1;
         let words = error.to_string();
-        let is_news = self.bad(&words).await;
+        let reason = ClusterHealthyReason::NotReachable;
+        let is_news = self.bad(reason, &words).await;
         let is_lost = self.failures == FAILURES;
         if is_news && self.is_to_be_told(&words) || is_lost && self.is_to_be_told(LOST) {
             warn!(cluster = %self.name, error = %error, failures = self.failures, "the health check failed");
@@ -225,14 +229,17 @@ impl Health {
     }
 
     /// Whether that had not been told before.
-    async fn bad(&mut self, words: &str) -> bool {
+    async fn bad(&mut self, reason: ClusterHealthyReason, words: &str) -> bool {
         self.metrics.healthy.set(0);
         let news = Trouble::restated(self.trouble.as_ref(), words);
         let is_news = news.is_some();
+        if is_news {
+            self.reason = reason;
+        }
         self.trouble = news.or(self.trouble.take());
         let words = self.trouble.as_ref().map_or("", |trouble| &trouble.words);
         let words = words.to_owned();
-        let health = MemberHealth::NotReachable(words);
+        let health = MemberHealth::NotReachable(self.reason, words);
         self.board.update(|facts| facts.health = health);
         // One failed probe does not make the rows stale: the streams still run.
         if self.failures >= FAILURES {
@@ -295,6 +302,7 @@ mod tests {
             well: HEALTHY.to_owned(),
             failures: 0,
             trouble: None,
+            reason: ClusterHealthyReason::NotReachable,
             outages: Outages::default(),
             answered: Instant::now(),
             untold: false,

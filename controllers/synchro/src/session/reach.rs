@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use armadex_crds::conditions::ClusterHealthyReason;
 use armadex_member::{Etags, Member, MemberError, StatusDetails};
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Sink, StoreError};
@@ -21,6 +22,22 @@ pub(super) struct Reached {
     pub(super) etags: Etags,
     /// The store's number for it: that of a cluster which left and was this member, if there is one.
     pub(super) cluster: ClusterId,
+}
+
+/// Why the control plane does not lead to a member.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum Around {
+    /// It was asked.
+    #[error("{0}")]
+    Failed(String),
+    /// It is asked for as many others as may be.
+    #[error(
+        "it is asked for {most} members at the same time, and for no more (--max-members-by-control-plane)"
+    )]
+    Full {
+        /// How many may be.
+        most: usize,
+    },
 }
 
 /// Why a member is not ready to be synced.
@@ -41,7 +58,7 @@ pub(super) enum Unreached {
         /// What came of the straight way.
         why: String,
         /// What came of the other one, now or a while ago.
-        around: String,
+        around: Around,
     },
     /// The store does not say what it has of the member.
     #[error("the store: {0}")]
@@ -80,6 +97,17 @@ impl Unreached {
         match self {
             Self::Member { source, .. } if self.is_forbidden() => source.details(),
             _ => None,
+        }
+    }
+
+    /// The word for that in a condition.
+    pub(super) fn reason(&self) -> ClusterHealthyReason {
+        match self {
+            Self::Neither {
+                around: Around::Full { .. },
+                ..
+            } => ClusterHealthyReason::TooManyByControlPlane,
+            _ => ClusterHealthyReason::NotReachable,
         }
     }
 

@@ -8,13 +8,14 @@ use std::time::Duration;
 use armadex_backoff::{Backoff, LIVED};
 use armadex_member::{Connection, Member};
 use armadex_model::ClusterName;
-use armadex_storage::Sink;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::config::Shared;
+use crate::session::by_control_plane::Place;
 use crate::session::discoveries::ClusterDiscovery;
 use crate::session::health::PROBE_PERIOD;
-use crate::session::reach::{Reached, Unreached, answers, reach};
+use crate::session::reach::{Around, Reached, Unreached, answers, reach};
 use crate::session::task::Wanted;
 
 /// A blip is over by then.
@@ -29,11 +30,12 @@ const LAST_REFUSED: Duration = Duration::from_secs(300);
 const WHAT_IT_TAKES: &str = "the rights that this way takes are granted by hand, see docs/permissions.md#by-the-control-plane";
 
 /// The way that was found.
-#[derive(Clone)]
 pub(super) struct Way {
     pub(super) member: Arc<Member>,
     /// Why it goes by the control plane; `None`: it does not.
     pub(super) around: Option<String>,
+    /// Among the members that go so.
+    _place: Option<Place>,
 }
 
 /// How the ways to a member were found so far.
@@ -44,8 +46,10 @@ pub(super) struct Ways {
     tries: Backoff,
     /// For the other one, while the control plane does not let the synchro ask.
     refusals: Backoff,
+    /// For a place on the other one.
+    turns: Backoff,
     /// What came of the last try, and until when that has to do.
-    tried: Option<(String, Instant)>,
+    tried: Option<(Around, Instant)>,
 }
 
 impl Default for Ways {
@@ -54,6 +58,7 @@ impl Default for Ways {
             looks: Backoff::new(FIRST_LOOK, LAST_LOOK),
             tries: Backoff::new(PROBE_PERIOD, LAST_TRY),
             refusals: Backoff::new(PROBE_PERIOD, LAST_REFUSED),
+            turns: Backoff::new(PROBE_PERIOD, LAST_TRY),
             tried: None,
         }
     }
@@ -64,13 +69,15 @@ impl Ways {
     pub(super) async fn find(
         &mut self,
         wanted: &Wanted,
-        sink: &dyn Sink,
+        shared: &Shared,
         cluster: (&ClusterName, &str),
         discovery: &ClusterDiscovery,
     ) -> Result<(Reached, Way), Unreached> {
+        let sink = &*shared.sink;
         let straight = Way {
             member: Arc::clone(&wanted.member),
             around: None,
+            _place: None,
         };
         let Some(by_control_plane) = &wanted.by_control_plane else {
             let reached = reach(&straight.member, sink, cluster, discovery).await?;
@@ -91,8 +98,16 @@ impl Ways {
             let around = around.clone();
             return Err(Unreached::Neither { why, around });
         }
+        let place = match shared.by_control_plane.place() {
+            Ok(place) => place,
+            Err(most) => {
+                let wait = self.turns.next(rand::random());
+                return Err(self.leads_nowhere(why, Around::Full { most }, wait));
+            }
+        };
+        self.turns.reset();
         let tried = reach(by_control_plane, sink, cluster, discovery).await;
-        self.tell(tried, why, wanted, by_control_plane)
+        self.tell(tried, why, wanted, (by_control_plane, place))
     }
 
     /// What came of asking the control plane.
@@ -101,7 +116,7 @@ impl Ways {
         tried: Result<Reached, Unreached>,
         why: String,
         wanted: &Wanted,
-        by_control_plane: &Arc<Member>,
+        (by_control_plane, place): (&Arc<Member>, Place),
     ) -> Result<(Reached, Way), Unreached> {
         match tried {
             Ok(reached) => {
@@ -111,22 +126,27 @@ impl Ways {
                 let way = Way {
                     member: Arc::clone(by_control_plane),
                     around: Some(format!("{}: {why}", wanted.member.server())),
+                    _place: Some(place),
                 };
                 Ok((reached, way))
             }
             Err(Unreached::Store(error)) => Err(Unreached::Store(error)),
-            Err(around) => {
+            Err(error) => {
                 by_control_plane.leave_connections();
-                let retry = match refuses(&wanted.connection, &around) {
+                let retry = match refuses(&wanted.connection, &error) {
                     true => &mut self.refusals,
                     false => &mut self.tries,
                 };
-                let until = Instant::now() + retry.next(rand::random());
-                let around = told(&around);
-                self.tried = Some((around.clone(), until));
-                Err(Unreached::Neither { why, around })
+                let wait = retry.next(rand::random());
+                Err(self.leads_nowhere(why, Around::Failed(told(&error)), wait))
             }
         }
+    }
+
+    /// Neither way leads to the member, which has to do for so long.
+    fn leads_nowhere(&mut self, why: String, around: Around, wait: Duration) -> Unreached {
+        self.tried = Some((around.clone(), Instant::now() + wait));
+        Unreached::Neither { why, around }
     }
 
     /// The way led to the member for so long.
@@ -228,6 +248,7 @@ mod tests {
         let way = Way {
             member,
             around: Some("it was not reached".into()),
+            _place: None,
         };
         let name = ClusterName::new("east").expect("a name");
         let memory = ClusterMemory::of_nobody_else();

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use armadex_crds::conditions::ClusterValidatedReason;
+use armadex_crds::conditions::{ClusterHealthyReason, ClusterValidatedReason};
 use armadex_crds::{ClusterAudit, PediaCluster};
 use armadex_model::ResourceType;
 use armadex_storage::ClusterId;
@@ -80,7 +80,7 @@ pub(crate) enum MemberHealth {
     /// It does.
     Healthy(String),
     /// It does not, and why.
-    NotReachable(String),
+    NotReachable(ClusterHealthyReason, String),
 }
 
 /// Streams in the order of their types.

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use armadex_backoff::Backoff;
 use armadex_control_plane::Trouble;
-use armadex_crds::conditions::{
-    self, ClusterCondition, ClusterHealthyReason, ConditionStatus, SynchroRunningReason,
-};
+use armadex_crds::conditions::{self, ClusterCondition, ConditionStatus, SynchroRunningReason};
 use armadex_crds::{GroupResourcesStatus, PediaClusterStatus};
 use futures::FutureExt as _;
 use jiff::Timestamp;
@@ -410,9 +408,8 @@ fn event_of(
     let (warning, reason) = match type_ {
         ClusterCondition::Validated if !holds => (true, condition.reason.as_str()),
         ClusterCondition::ClusterHealthy if holds => (false, "ClusterConnected"),
-        ClusterCondition::ClusterHealthy
-            if condition.reason == ClusterHealthyReason::NotReachable.as_str() =>
-        {
+        // Why not is in the condition, and may become another reason again and again.
+        ClusterCondition::ClusterHealthy if is_lost(status) && !is_lost(before) => {
             (true, "ClusterUnreachable")
         }
         ClusterCondition::SynchroRunning if goes_around(status) => (true, "ClusterByControlPlane"),
@@ -440,9 +437,18 @@ fn goes_around(status: &PediaClusterStatus) -> bool {
 }
 
 fn is_healthy(status: &PediaClusterStatus) -> bool {
+    says_of_health(status, ConditionStatus::True)
+}
+
+/// Whether the member does not answer, whatever the reason.
+fn is_lost(status: &PediaClusterStatus) -> bool {
+    says_of_health(status, ConditionStatus::False)
+}
+
+fn says_of_health(status: &PediaClusterStatus, said: ConditionStatus) -> bool {
     let healthy = ClusterCondition::ClusterHealthy.as_str();
     let healthy = conditions::find(&status.conditions, healthy);
-    healthy.is_some_and(|healthy| healthy.status == ConditionStatus::True.as_str())
+    healthy.is_some_and(|healthy| healthy.status == said.as_str())
 }
 
 /// The Event that tells of an audit which found differences.
@@ -484,9 +490,11 @@ mod unanswered;
 #[cfg(test)]
 mod tests {
     use armadex_crds::ClusterAudit;
+    use armadex_crds::conditions::ClusterHealthyReason;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;
+    use crate::told::board::{Facts, MemberHealth};
 
     #[test]
     fn a_status_that_changes_all_the_time_is_written_less_and_less_often() {
@@ -504,6 +512,29 @@ mod tests {
         claims.due().await;
         assert_eq!(begun.elapsed(), CLAIM);
         assert!(claims.take(Instant::now()));
+    }
+
+    #[test]
+    fn another_reason_why_a_member_is_not_reached_is_no_event() {
+        let lost = |reason| {
+            let health = MemberHealth::NotReachable(reason, "why".to_owned());
+            let facts = Facts {
+                health,
+                ..Facts::default()
+            };
+            let unknown = PediaClusterStatus::default();
+            status::build(&unknown, &[], &facts, &[], Timestamp::UNIX_EPOCH)
+        };
+        let event = |before: &PediaClusterStatus, now: &PediaClusterStatus| {
+            let event = event_of(before, now, ClusterCondition::ClusterHealthy);
+            event.map(|event| event.reason)
+        };
+        let one = lost(ClusterHealthyReason::NotReachable);
+        let other = lost(ClusterHealthyReason::TooManyByControlPlane);
+        let first = event(&PediaClusterStatus::default(), &other);
+        assert_eq!(first.as_deref(), Some("ClusterUnreachable"));
+        assert_eq!(event(&one, &other), None);
+        assert_eq!(event(&other, &one), None);
     }
 
     #[test]

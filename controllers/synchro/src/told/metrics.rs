@@ -17,6 +17,8 @@ pub struct Metrics {
     pub purged: Counter,
     /// Events that the control plane did not take.
     pub events_failed: Counter,
+    /// Members that the control plane is asked for, be it for the first time.
+    pub by_control_plane: Counter,
     clusters: Mutex<BTreeMap<ClusterName, Weak<ClusterMetrics>>>,
 }
 

@@ -212,11 +212,9 @@ fn healthy(health: &MemberHealth) -> Said {
             ClusterHealthyReason::Healthy,
             message,
         ),
-        MemberHealth::NotReachable(message) => said(
-            ConditionStatus::False,
-            ClusterHealthyReason::NotReachable,
-            message,
-        ),
+        MemberHealth::NotReachable(reason, message) => {
+            said(ConditionStatus::False, *reason, message)
+        }
     }
 }
 

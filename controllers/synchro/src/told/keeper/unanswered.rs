@@ -2,6 +2,7 @@
 
 use armadex_control_plane::Objects;
 use armadex_crds::PediaCluster;
+use armadex_crds::conditions::ClusterHealthyReason;
 use futures::FutureExt as _;
 use kube::Resource as _;
 use kube::runtime::events::Reporter;
@@ -46,7 +47,9 @@ fn says(keeper: &StatusKeeper, well: bool) {
         facts.running = Running::Yes;
         facts.health = match well {
             true => MemberHealth::Healthy("ok".to_owned()),
-            false => MemberHealth::NotReachable("refused".to_owned()),
+            false => {
+                MemberHealth::NotReachable(ClusterHealthyReason::NotReachable, "refused".to_owned())
+            }
         };
     });
 }

@@ -87,7 +87,10 @@ fn conditions_are_clusterpedias() {
         "Running=True RunningByControlPlane \"{AROUND}https://east: health check: refused\""
     );
     assert!(shown(&around).contains(&words), "{}", shown(&around));
-    let lost = MemberHealth::NotReachable("connection refused".into());
+    let lost = MemberHealth::NotReachable(
+        ClusterHealthyReason::NotReachable,
+        "connection refused".into(),
+    );
     assert_snapshot!(shown(&facts(yes(), Running::Yes, lost)), @r#"
     Validated=True Validated ""
     SynchroRunning=True Running ""
@@ -111,7 +114,7 @@ fn only_what_became_another_is_a_transition() {
     assert_eq!(second, first);
     assert_eq!(transitions(&first, &second), []);
     let lost = Facts {
-        health: MemberHealth::NotReachable("gone".into()),
+        health: MemberHealth::NotReachable(ClusterHealthyReason::NotReachable, "gone".into()),
         ..known
     };
     let third = build(&second, &[], &lost, &[], now);
@@ -226,7 +229,7 @@ fn of_a_hostile_member(
     };
     let facts = Facts {
         missing: (0..types).map(missing).chain([of_all]).collect(),
-        health: MemberHealth::NotReachable(words.to_owned()),
+        health: MemberHealth::NotReachable(ClusterHealthyReason::NotReachable, words.to_owned()),
         running: Running::Failed(words.to_owned()),
         validated: Validated::Yes(words.to_owned()),
         ..Facts::default()

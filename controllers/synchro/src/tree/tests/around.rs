@@ -1,10 +1,13 @@
 //! Members that are asked by the control plane while their API server cannot be reached, or is none of ours to ask.
 
+use std::sync::Arc;
+
 use armadex_member::ControlPlane;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::testing::{Gate, in_time};
+use crate::told::metrics::Metrics;
 
 const POD: &str = "east/n/a";
 
@@ -18,13 +21,24 @@ fn spec_at(url: &str, member: &ScriptedMember) -> Value {
     spec
 }
 
+/// Of one of which no credential is known.
+fn spec_without_credentials(url: &str, member: &ScriptedMember) -> Value {
+    let mut spec = spec_at(url, member);
+    let fields = spec.as_object_mut().expect("fields");
+    fields.remove("authenticationFrom");
+    spec
+}
+
 /// A synchro whose control plane leads to this member, whatever is asked for.
 fn synchro_by(stage: &Stage, host: &Host, member: &ScriptedMember) -> Fleet {
-    let config = Config {
+    stage.synchro_with(host.client(), "one", config_by(member))
+}
+
+fn config_by(member: &ScriptedMember) -> Config {
+    Config {
         control_plane: Some(ControlPlane::plain(member.address())),
         ..config()
-    };
-    stage.synchro_with(host.client(), "one", config)
+    }
 }
 
 /// Waits for words that take a while.
@@ -82,9 +96,7 @@ async fn a_member_of_which_there_is_no_credential_is_asked_by_the_control_plane_
     let (stage, host) = (Stage::new().await, host());
     let member = ScriptedMember::start("member", &["a"]).await;
     let nowhere = ScriptedMember::start("nobody", &[]).await;
-    let mut spec = spec_at(nowhere.address(), &member);
-    let fields = spec.as_object_mut().expect("fields");
-    fields.remove("authenticationFrom");
+    let spec = spec_without_credentials(nowhere.address(), &member);
     record(&host, &spec);
     let mut fleet = synchro_by(&stage, &host, &member);
     stage.relist(&mut fleet, [write(&host, "east", &spec)]);
@@ -180,12 +192,53 @@ async fn a_member_that_neither_way_leads_to_is_told_of_with_both() {
 }
 
 #[tokio::test]
+async fn no_more_members_than_may_be_are_asked_by_the_control_plane_and_the_others_say_so() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let metrics = Arc::<Metrics>::default();
+    let config = Config {
+        max_by_control_plane: 1,
+        metrics: Arc::clone(&metrics),
+        ..config_by(&member)
+    };
+    let mut fleet = stage.synchro_with(host.client(), "one", config);
+    // The one place is taken.
+    let spec = spec_without_credentials("http://127.0.0.1:1", &member);
+    record(&host, &spec);
+    stage.relist(&mut fleet, [write(&host, "east", &spec)]);
+    stage.shows(&[POD]).await;
+    assert_eq!(metrics.by_control_plane.get(), 1);
+
+    let lifecycle = host.get(LIFECYCLE).expect("east's");
+    host.put(&LIFECYCLE.replace("east", "west"), lifecycle);
+    fleet.handle(Event::Apply(write(&host, "west", &spec)));
+    let words = "TooManyByControlPlane: no credential of it is known here; by the control plane: it is asked for 1 members at the same time, and for no more \
+                 (--max-members-by-control-plane)";
+    comes_to_say(&host, "west", "ClusterHealthy", words).await;
+    comes_to_say(
+        &host,
+        "west",
+        "SynchroRunning",
+        "InitialFailed: no credential",
+    )
+    .await;
+
+    fleet.handle(Event::Delete(write(&host, "east", &spec)));
+    let says = || host.condition(&format!("{CLUSTERS}/west"), "SynchroRunning");
+    in_time("the place", || async {
+        says().is_some_and(|said| said.starts_with("RunningByControlPlane: "))
+    })
+    .await;
+    assert_eq!(metrics.by_control_plane.get(), 1);
+    fleet.shutdown().await;
+    assert_eq!(metrics.by_control_plane.get(), 0);
+}
+
+#[tokio::test]
 async fn whoever_writes_a_pediacluster_has_the_control_plane_asked_for_nobody() {
     let (stage, host) = (Stage::new().await, host());
     let member = ScriptedMember::start("member", &["a"]).await;
-    let mut spec = spec_at(member.address(), &member);
-    let fields = spec.as_object_mut().expect("fields");
-    fields.remove("authenticationFrom");
+    let spec = spec_without_credentials(member.address(), &member);
     let mut fleet = synchro_by(&stage, &host, &member);
     stage.relist(&mut fleet, [write(&host, "east", &spec)]);
     let words = "CredentialNotBound: spec.connection.controlPlaneProxy may only be what a policy rendered (no policy has made";
