@@ -42,7 +42,7 @@ pub use lifecycle::{
 pub use misfits::{drop_nulls, empty_texts, misfits, rendered_misfits};
 pub use names::{is_serving_secret, is_subdomain};
 pub use read_yaml::{Misread, read_yaml, read_yaml_documents};
-pub use rendered::RenderedConnection;
+pub use rendered::{ConnectionFingerprint, RenderedConnection};
 pub use sensitive::Sensitive;
 pub use sync_resources::{ClusterSyncResources, ClusterSyncResourcesSpec, GroupResources};
 

@@ -2,8 +2,8 @@
 //! the one step that is due. Pure but for the look-up of references, which is given.
 
 use armadex_crds::{
-    ClusterImportPolicy, LifecycleSource, PediaCluster, PediaClusterLifecycle, RenderedConnection,
-    ResolvedReference, conditions::LifecycleReason as Reason,
+    ClusterImportPolicy, ConnectionFingerprint, LifecycleSource, PediaCluster,
+    PediaClusterLifecycle, ResolvedReference, conditions::LifecycleReason as Reason,
 };
 use armadex_policy::{
     Gvr, ObjectName, SecretNamespaces, controller_of, owned_by, owners_in_words,
@@ -202,8 +202,8 @@ fn check_cluster(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster) -> R
 fn and_refused(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster) -> &'static str {
     let status = lifecycle.status.as_ref();
     let recorded = status.and_then(|status| status.connection.as_ref());
-    let digest = RenderedConnection::of(&cluster.spec).digest;
-    if recorded.is_none_or(|recorded| recorded.covers(&digest)) {
+    let found = ConnectionFingerprint::of(&cluster.spec);
+    if recorded.is_none_or(|recorded| recorded.covers(&found)) {
         return "";
     }
     ", and is not synced from where it says, because this lifecycle rendered another connection under the name: delete \

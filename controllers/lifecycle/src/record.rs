@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use armadex_control_plane::{Objects, Trouble};
-use armadex_crds::{PediaCluster, PediaClusterLifecycle, RenderedConnection};
+use armadex_crds::{
+    ConnectionFingerprint, PediaCluster, PediaClusterLifecycle, RenderedConnection,
+};
 use armadex_policy::{ReconcileError, Shared};
 use kube::{
     ResourceExt,
@@ -30,9 +32,9 @@ pub(crate) async fn record(
         Ok(Step::Delete(_)) | Err(_) => return Ok(lifecycle.clone()),
     };
     let mut status = lifecycle.status.clone().unwrap_or_default();
-    let present = present.map(|present| RenderedConnection::of(&present.spec).digest);
+    let present = present.map(|present| ConnectionFingerprint::of(&present.spec));
     let rendered = RenderedConnection::of(&cluster.spec);
-    let rendered = beside(status.connection.as_ref(), rendered, present.as_deref());
+    let rendered = beside(status.connection.as_ref(), rendered, present.as_ref());
     if status.connection.as_ref() == Some(&rendered) {
         return Ok(lifecycle.clone());
     }
@@ -71,9 +73,9 @@ async fn write(
 
 /// The lifecycle once the step has been taken: what was before is no more.
 pub(crate) fn settled(mut lifecycle: PediaClusterLifecycle) -> PediaClusterLifecycle {
-    let status = lifecycle.status.as_mut();
-    if let Some(connection) = status.and_then(|status| status.connection.as_mut()) {
-        connection.before.clear();
+    if let Some(status) = &mut lifecycle.status {
+        let recorded = status.connection.take();
+        status.connection = recorded.map(|recorded| recorded.beside(None));
     }
     lifecycle
 }
@@ -82,24 +84,19 @@ pub(crate) fn settled(mut lifecycle: PediaClusterLifecycle) -> PediaClusterLifec
 /// somebody's edit, and is not recorded.
 fn beside(
     recorded: Option<&RenderedConnection>,
-    mut rendered: RenderedConnection,
-    present: Option<&str>,
+    rendered: RenderedConnection,
+    present: Option<&ConnectionFingerprint>,
 ) -> RenderedConnection {
     let (Some(recorded), Some(present)) = (recorded, present) else {
         return rendered;
     };
-    let RenderedConnection { digest, before, .. } = recorded;
-    let earlier = if *digest == rendered.digest {
-        before
-    } else if present == digest || before.is_empty() {
-        digest
-    } else {
-        before
+    let (now, last) = (rendered.now(), recorded.now());
+    let earlier = match recorded.earlier() {
+        earlier if last == now => earlier,
+        Some(earlier) if !last.allows(present) => Some(earlier),
+        _ => Some(last),
     };
-    if *earlier != rendered.digest {
-        rendered.before.clone_from(earlier);
-    }
-    rendered
+    rendered.beside(earlier.filter(|earlier| *earlier != now))
 }
 
 /// With the version, so that another lifecycle that took the name meanwhile does not answer for this one: a uid would not do, an API
@@ -108,26 +105,42 @@ fn patch(lifecycle: &PediaClusterLifecycle, rendered: &RenderedConnection) -> Va
     let RenderedConnection {
         apiserver,
         digest,
+        control_plane_proxy,
         before,
+        before_control_plane_proxy,
     } = rendered;
     let or_none = |text: &String| (!text.is_empty()).then(|| text.clone());
     json!({
         "metadata": {"resourceVersion": lifecycle.metadata.resource_version},
         "status": {"connection": {
-            "apiserver": or_none(apiserver), "digest": digest, "before": or_none(before),
+            "apiserver": or_none(apiserver), "digest": digest, "controlPlaneProxy": control_plane_proxy,
+            "before": or_none(before), "beforeControlPlaneProxy": before_control_plane_proxy,
         }},
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use armadex_crds::ControlPlaneProxy;
+
     use super::*;
 
     fn recorded(digest: &str, before: &str) -> RenderedConnection {
         RenderedConnection {
-            apiserver: String::new(),
             digest: digest.into(),
             before: before.into(),
+            ..RenderedConnection::default()
+        }
+    }
+
+    fn fingerprint(digest: &str, cluster: &str) -> ConnectionFingerprint {
+        let proxy = ControlPlaneProxy {
+            name: cluster.into(),
+            ..ControlPlaneProxy::default()
+        };
+        ConnectionFingerprint {
+            digest: digest.into(),
+            control_plane_proxy: (!cluster.is_empty()).then(|| Box::new(proxy)),
         }
     }
 
@@ -149,10 +162,56 @@ mod tests {
             (Some(recorded("b", "a")), "theirs", "c", "a"),
         ];
         for (before, present, rendered, expected) in table {
-            let found = beside(before.as_ref(), recorded(rendered, ""), Some(present));
+            let there = fingerprint(present, "");
+            let found = beside(before.as_ref(), recorded(rendered, ""), Some(&there));
             assert_eq!(found, recorded(rendered, expected), "{before:?} {present}");
         }
         let made_anew = beside(Some(&recorded("a", "")), recorded("b", ""), None);
         assert_eq!(made_anew, recorded("b", ""));
+    }
+
+    #[test]
+    fn the_way_by_the_control_plane_is_recorded_with_the_digest_that_it_was_rendered_with() {
+        let rendered = |digest: &str, cluster: &str| {
+            let ConnectionFingerprint {
+                digest,
+                control_plane_proxy,
+            } = fingerprint(digest, cluster);
+            RenderedConnection {
+                digest,
+                control_plane_proxy,
+                ..RenderedConnection::default()
+            }
+        };
+        let east = fingerprint("a", "east");
+        let recorded = rendered("a", "east");
+        // The way alone is another one, or none any more.
+        for now in [
+            rendered("a", ""),
+            rendered("a", "west"),
+            rendered("b", "east"),
+        ] {
+            let found = beside(Some(&recorded), now.clone(), Some(&east));
+            assert_eq!(found, now.beside(Some(east.clone())));
+        }
+        // A release that does not know it took it away meanwhile.
+        let waiting = rendered("b", "east").beside(Some(east.clone()));
+        let found = beside(
+            Some(&waiting),
+            rendered("c", "east"),
+            Some(&fingerprint("b", "")),
+        );
+        assert_eq!(
+            found,
+            rendered("c", "east").beside(Some(fingerprint("b", "east")))
+        );
+    }
+
+    /// A merge patch leaves what it does not name.
+    #[test]
+    fn what_is_not_rendered_any_more_is_taken_out_of_the_record() {
+        let found = patch(&PediaClusterLifecycle::default(), &recorded("a", ""));
+        let expected = json!({"apiserver": null, "digest": "a", "controlPlaneProxy": null, "before": null, "beforeControlPlaneProxy": null});
+        assert_eq!(found["status"]["connection"], expected);
     }
 }

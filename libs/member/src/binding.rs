@@ -10,7 +10,9 @@
 
 use std::collections::BTreeSet;
 
-use armadex_crds::{ENDPOINTS_ANNOTATION, PediaClusterSpec, RenderedConnection};
+use armadex_crds::{
+    ConnectionFingerprint, ENDPOINTS_ANNOTATION, PediaClusterSpec, RenderedConnection,
+};
 
 use crate::connection::Endpoint;
 use crate::error::ConfigError;
@@ -36,11 +38,8 @@ pub enum Policy {
 pub enum Ground {
     /// Its credentials are those of whoever wrote the PediaCluster.
     Own,
-    /// A policy rendered it.
-    Policy {
-        /// Of what it rendered.
-        digest: String,
-    },
+    /// A policy rendered this.
+    Policy(ConnectionFingerprint),
     /// The Secrets that it takes credentials from say so.
     Secrets,
 }
@@ -83,9 +82,9 @@ pub(crate) fn basis(
         Policy::Silent => return Ok(Basis::Others(Made::Silently)),
         Policy::Absent => return Ok(Basis::Others(Made::ByHand)),
     };
-    let digest = RenderedConnection::of(spec).digest;
-    if rendered.covers(&digest) {
-        return Ok(Basis::Policy(Ground::Policy { digest }));
+    let found = ConnectionFingerprint::of(spec);
+    if rendered.covers(&found) {
+        return Ok(Basis::Policy(Ground::Policy(found)));
     }
     Err(ConfigError::Replaced {
         endpoint: leads_to.to_owned(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use armadex_crds::ConnectionFingerprint;
 use armadex_member::{ConfigError, Ground, Policy};
 
 /// A policy's controller writes the lifecycle and then, a request later, the PediaCluster, and each is told by a watch of its own: for
@@ -27,13 +28,13 @@ pub(crate) fn stance(
     settled: bool,
 ) -> Stance {
     let lapsed = match running {
-        Some(Ground::Policy { digest }) => !is_of(policy, digest),
+        Some(Ground::Policy(rendered)) => !is_of(policy, rendered),
         // Whether its Secrets still say so is not known without a spec that names them.
         Some(Ground::Secrets) => true,
         Some(Ground::Own) | None => false,
     };
     let passes_by_itself = match running {
-        Some(Ground::Policy { .. }) => true,
+        Some(Ground::Policy(_)) => true,
         Some(Ground::Secrets) => false,
         Some(Ground::Own) | None => *policy != Policy::Absent,
     };
@@ -53,8 +54,8 @@ pub(crate) fn stance(
     }
 }
 
-fn is_of(policy: &Policy, digest: &str) -> bool {
-    matches!(policy, Policy::Rendered(rendered) if rendered.covers(digest))
+fn is_of(policy: &Policy, found: &ConnectionFingerprint) -> bool {
+    matches!(policy, Policy::Rendered(rendered) if rendered.covers(found))
 }
 
 #[cfg(test)]
@@ -91,18 +92,17 @@ mod tests {
 
     fn rendered(digest: &str) -> Policy {
         Policy::Rendered(RenderedConnection {
-            apiserver: String::new(),
             digest: digest.into(),
-            before: String::new(),
+            ..RenderedConnection::default()
         })
     }
 
     /// The policy renders this now, and could not change the PediaCluster yet.
     fn rendered_after(digest: &str, before: &str) -> Policy {
         Policy::Rendered(RenderedConnection {
-            apiserver: String::new(),
             digest: digest.into(),
             before: before.into(),
+            ..RenderedConnection::default()
         })
     }
 
@@ -124,7 +124,10 @@ mod tests {
 
     #[test]
     fn a_session_ends_with_what_it_was_made_on() {
-        let made = Ground::Policy { digest: "a".into() };
+        let made = Ground::Policy(ConnectionFingerprint {
+            digest: "a".into(),
+            control_plane_proxy: None,
+        });
         let (own, secrets) = (Ground::Own, Ground::Secrets);
         let not_listed = Policy::Unlisted(String::new());
         let table = [
@@ -162,5 +165,20 @@ mod tests {
                 "{running:?} {refusal:?} {policy:?}"
             );
         }
+    }
+    #[test]
+    fn a_session_ends_whose_way_by_the_control_plane_is_not_rendered_any_more() {
+        let by_control_plane = ConnectionFingerprint {
+            digest: "a".into(),
+            control_plane_proxy: Some(Box::default()),
+        };
+        let made = Ground::Policy(by_control_plane.clone());
+        let still = Policy::Rendered(RenderedConnection {
+            digest: "a".into(),
+            ..RenderedConnection::default().beside(Some(by_control_plane))
+        });
+        let found =
+            [rendered("a"), still].map(|policy| said(Some(&made), &replaced(), &policy, true));
+        assert_eq!(found, ["et", "t"]);
     }
 }

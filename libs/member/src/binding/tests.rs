@@ -184,8 +184,8 @@ fn what_a_policy_rendered_goes_to_the_letter() {
             .over(|way| way.insecure_skip_tls_verification = true)
             .rendered()
     };
-    let digest = RenderedConnection::of(&rendered().spec).digest;
-    let made = rendered().allowed(&Ground::Policy { digest });
+    let found = ConnectionFingerprint::of(&rendered().spec);
+    let made = rendered().allowed(&Ground::Policy(found));
     assert!(made.connection.proxy.is_some() && made.connection.trust == Trust::Anyone);
     let another = "rendered another connection, to https://east:6443, and nothing is asked of ";
     rendered()
@@ -237,8 +237,8 @@ fn nothing_takes_the_place_of_what_a_policy_rendered() {
         let inline = world().set(|spec| spec.token_data = bytes("rendered"));
         insecure(inline).rendered()
     };
-    let digest = RenderedConnection::of(&inline().spec).digest;
-    inline().allowed(&Ground::Policy { digest });
+    let found = ConnectionFingerprint::of(&inline().spec);
+    inline().allowed(&Ground::Policy(found));
     inline()
         .set(|spec| spec.token_data = bytes("mine"))
         .replaced(another);
@@ -246,20 +246,16 @@ fn nothing_takes_the_place_of_what_a_policy_rendered() {
 
 #[test]
 fn what_was_rendered_before_goes_on_until_the_pediacluster_could_be_changed() {
-    let before = RenderedConnection::of(&world().spec).digest;
-    let mut changed = world()
-        .set(|spec| spec.apiserver = "https://moved".into())
-        .rendered();
-    let Policy::Rendered(rendered) = &mut changed.policy else {
-        panic!("it is rendered");
-    };
-    rendered.before.clone_from(&before);
+    let before = ConnectionFingerprint::of(&world().spec);
+    let mut changed = world().set(|spec| spec.apiserver = "https://moved".into());
+    let rendered = RenderedConnection::of(&changed.spec).beside(Some(before.clone()));
+    changed.policy = Policy::Rendered(rendered);
     let policy = changed.policy.clone();
-    let digest = RenderedConnection::of(&changed.spec).digest;
-    changed.allowed(&Ground::Policy { digest });
+    let found = ConnectionFingerprint::of(&changed.spec);
+    changed.allowed(&Ground::Policy(found));
     world()
         .under(policy.clone())
-        .allowed(&Ground::Policy { digest: before });
+        .allowed(&Ground::Policy(before));
     world()
         .set(|spec| spec.apiserver = "https://evil".into())
         .under(policy)
@@ -346,7 +342,7 @@ fn a_kubeconfig_in_our_own_namespace_carries_its_endpoint() {
     let rendered = proxied(skip(ours(safe))).rendered();
     assert!(matches!(
         rendered.validated().unwrap().ground,
-        Ground::Policy { .. }
+        Ground::Policy(_)
     ));
 }
 
