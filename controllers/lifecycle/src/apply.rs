@@ -154,12 +154,12 @@ async fn update(
     let is_same = applied.is_same(&name, hash) && contains(&known, &desired);
     let surplus = present.and_then(|present| added(&present.spec, &cluster.spec));
     if is_same && surplus.is_none() {
-        return Ok(Ended::UpToDate);
+        return Ok(Ended::UpToDate(None));
     }
     let update = put_right(api, &name, cluster);
     clusters.gates.ask(UPDATING, &name, update).await?;
     applied.remember(&name, hash);
-    Ok(Ended::UpToDate)
+    Ok(Ended::UpToDate(None))
 }
 
 /// Makes a PediaCluster as it should be. With its uid, so that another one of the same name is refused.

@@ -53,6 +53,8 @@ pub struct Planned {
     pub step: Result<Step, Stop>,
     /// What the templates read of the source, as a hash; none where it was not parsed.
     pub read: Option<u64>,
+    /// What is told of what was rendered, and keeps nothing from being done.
+    pub warning: Option<String>,
 }
 
 impl Planned {
@@ -62,6 +64,7 @@ impl Planned {
             references: Vec::new(),
             step: Err(stop),
             read: None,
+            warning: None,
         }
     }
 }
@@ -82,13 +85,27 @@ pub(crate) fn check(
 
 /// Makes the plan.
 pub fn plan(facts: &Facts<'_>, look_up: impl FnMut(&ResolvedReference) -> Lookup) -> Planned {
-    let (mut references, mut read) = (Vec::new(), None);
-    let step = step(facts, &mut references, &mut read, look_up);
+    let mut beside = Beside::default();
+    let step = step(facts, &mut beside, look_up);
+    let Beside {
+        references,
+        read,
+        warning,
+    } = beside;
     Planned {
         references,
         step,
         read,
+        warning,
     }
+}
+
+/// What is found out on the way to a step, or to why there is none.
+#[derive(Default)]
+struct Beside {
+    references: Vec<ResolvedReference>,
+    read: Option<u64>,
+    warning: Option<String>,
 }
 
 /// Whether the PediaCluster is the lifecycle's.
@@ -99,8 +116,7 @@ pub(crate) fn is_ours(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster)
 
 fn step(
     facts: &Facts<'_>,
-    references: &mut Vec<ResolvedReference>,
-    read: &mut Option<u64>,
+    beside: &mut Beside,
     mut look_up: impl FnMut(&ResolvedReference) -> Lookup,
 ) -> Result<Step, Stop> {
     let Facts {
@@ -130,13 +146,13 @@ fn step(
         };
     }
     let source = source.object.read();
-    *read = Some(compiled.reads.digest(&source));
+    beside.read = Some(compiled.reads.digest(&source));
     let mut data = TemplateData::of(source);
     gather(
         &lifecycle.spec.references,
         &compiled.references,
         &mut data,
-        references,
+        &mut beside.references,
         |reference| {
             may_read(reference, secrets)?;
             Ok(look_up(reference))
@@ -146,6 +162,7 @@ fn step(
         check_condition(compiled, &data)?;
     }
     let desired = render(facts, &data)?;
+    beside.warning = data.warning();
     Ok(if cluster.is_some() {
         Step::Update(desired)
     } else {

@@ -37,7 +37,10 @@ pub(crate) async fn follow(
     };
     let lifecycle = &record(&context.shared, lifecycle, &planned, cluster.as_deref()).await?;
     let Planned {
-        references, step, ..
+        references,
+        step,
+        warning,
+        read: _,
     } = planned;
     let (ended, retry) = match step {
         // Whatever is missing is watched, and its coming is an event; but for what the process itself lacks.
@@ -53,14 +56,15 @@ pub(crate) async fn follow(
         }
     };
     let done = match ended {
-        Ended::Created | Ended::UpToDate => &settled(PediaClusterLifecycle::clone(lifecycle)),
+        Ended::Created | Ended::UpToDate(_) => &settled(PediaClusterLifecycle::clone(lifecycle)),
         Ended::Deleted | Ended::Stopped(_) => &**lifecycle,
     };
     let ended = match (ended, sight.stale) {
-        (Ended::UpToDate, Some(stop)) => Ended::Stopped(stop),
+        (Ended::UpToDate(_), Some(stop)) => Ended::Stopped(stop),
+        (Ended::UpToDate(_), None) => Ended::UpToDate(warning),
         (ended, _) => ended,
     };
-    let is_done = matches!(ended, Ended::UpToDate);
+    let is_done = matches!(ended, Ended::UpToDate(_));
     let exists = cluster
         .as_ref()
         .is_some_and(|cluster| is_ours(lifecycle, cluster));

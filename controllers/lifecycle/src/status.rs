@@ -19,8 +19,8 @@ use crate::{Problem, Stop};
 pub(crate) enum Ended {
     /// The PediaCluster was created.
     Created,
-    /// The PediaCluster is as the template says.
-    UpToDate,
+    /// The PediaCluster is as the template says; what is told of that beside it.
+    UpToDate(Option<String>),
     /// The PediaCluster was deleted, because its source goes.
     Deleted,
     /// Nothing was done, or it failed.
@@ -94,8 +94,12 @@ fn told(exists: bool, created: bool, ended: &Ended) -> Vec<NewCondition> {
                 message,
             )]
         }
-        Ended::UpToDate => {
-            let message = "the PediaCluster is as the template says".to_owned();
+        Ended::UpToDate(warning) => {
+            let message = "the PediaCluster is as the template says";
+            let message = match warning {
+                Some(warning) => format!("{message}; {warning}"),
+                None => message.to_owned(),
+            };
             let updated = condition(Type::Updating, true, Reason::PediaClusterUpdated, message);
             if created {
                 vec![updated]
@@ -184,7 +188,7 @@ mod tests {
             (false, Ended::Created, "Created=True PediaClusterCreated", 1),
             (
                 true,
-                Ended::UpToDate,
+                Ended::UpToDate(None),
                 "Created=True PediaClusterCreated, Updating=True PediaClusterUpdated",
                 1,
             ),
@@ -208,7 +212,7 @@ mod tests {
             ),
             (
                 true,
-                Ended::UpToDate,
+                Ended::UpToDate(None),
                 "Created=True PediaClusterExisted, Updating=True PediaClusterUpdated",
                 2,
             ),

@@ -148,6 +148,37 @@ async fn labels_follow_the_source_by_one_request_each() {
     running.end().await;
 }
 
+/// Of a source that has more labels than a PediaCluster.
+#[tokio::test(start_paused = true)]
+async fn labels_that_find_no_room_are_told_of_with_how_many_they_are() {
+    let host = host();
+    let mut lifecycle = lifecycle();
+    lifecycle["spec"]["template"] = json!(
+        "metadata: {labels: {{toJson (carriedLabels source.metadata.labels)}}}\n\
+         spec: {syncResources: []}"
+    );
+    host.put(LIFECYCLE, lifecycle);
+    let labelled = |count: usize| {
+        let labels = (0..count).map(|number| (format!("team-{number:02}"), json!("a")));
+        let labels = Value::Object(labels.collect());
+        let mut source = host.get(SOURCE).unwrap();
+        source["metadata"]["labels"] = labels;
+        host.put(SOURCE, source);
+    };
+    labelled(50);
+    let running = run(&host);
+    let says = |host: &Host, words: &str| {
+        let said = host.condition(LIFECYCLE, "Updating").unwrap_or_default();
+        said == format!("PediaClusterUpdated: the PediaCluster is as the template says{words}")
+    };
+    let words = "; 2 labels found no room: carriedLabels gives the first 48 by name, and a PediaCluster has 64 that are searched by; have the template set \
+                 with setLabel those that matter";
+    until(&host, "told", |host| says(host, words)).await;
+    labelled(48);
+    until(&host, "not told any more", |host| says(host, "")).await;
+    running.end().await;
+}
+
 /// The digest that the lifecycle has recorded.
 fn recorded(host: &Host) -> Value {
     host.get(LIFECYCLE).unwrap_or_default()["status"]["connection"]["digest"].clone()

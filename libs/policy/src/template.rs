@@ -77,6 +77,11 @@ impl TemplateData {
         let fields = self.context.expose_mut().data_mut();
         fields[REFERENCES][key] = object;
     }
+
+    /// Which labels found no room in what was rendered over them until now, in words with what would help.
+    pub fn warning(&self) -> Option<String> {
+        labels::warning(self.left.left_out())
+    }
 }
 
 /// A compiled template.

@@ -1,5 +1,6 @@
 //! What one rendering may take: steps, which bound its time, and bytes, which bound its memory.
-//! Both are spent by whatever a template can repeat or make longer, of what one rendering has and of what all over the same values have together.
+//! Both are spent by whatever a template can repeat or make longer, of what one rendering has and of what all over the same values have together. Beside them it is
+//! noted what a rendering leaves out.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -20,6 +21,8 @@ pub(super) struct Budget {
     all: Option<Arc<Budget>>,
     /// Steps that the longest path so far takes.
     longest_path: AtomicUsize,
+    /// Labels that found no room.
+    left_out: AtomicUsize,
     /// Taken by the first one that holds much, and given back when the rendering is over.
     turn: OnceLock<Turn>,
 }
@@ -51,6 +54,7 @@ impl Budget {
             bytes: AtomicUsize::new(bytes),
             all,
             longest_path: AtomicUsize::new(0),
+            left_out: AtomicUsize::new(0),
             turn: OnceLock::new(),
         }
     }
@@ -85,6 +89,18 @@ impl Budget {
 
     pub(super) fn longest_path(&self) -> usize {
         self.longest_path.load(Ordering::Relaxed)
+    }
+
+    /// So many labels found no room, which is noted of all renderings together.
+    pub(super) fn leaves_out(&self, labels: usize) {
+        self.left_out.fetch_add(labels, Ordering::Relaxed);
+        if let Some(all) = &self.all {
+            all.leaves_out(labels);
+        }
+    }
+
+    pub(super) fn left_out(&self) -> usize {
+        self.left_out.load(Ordering::Relaxed)
     }
 
     /// Spends what a value takes. Looks no further into it than there is budget for.

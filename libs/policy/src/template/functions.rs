@@ -11,11 +11,16 @@ use serde_json::{Number, Value};
 
 use super::{
     budget::{Budget, Exceeded},
-    labels,
+    labels::{self, Labels},
     rules::NOT_TOLD,
 };
 
-type Body = fn(&[&Value]) -> Result<Value, Failure>;
+/// What a function does.
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    Value(fn(&[&Value]) -> Result<Value, Failure>),
+    Labels(fn(&[&Value]) -> Result<Labels, Failure>),
+}
 
 /// Why a call gives nothing.
 enum Failure {
@@ -52,15 +57,12 @@ pub struct Function {
 pub const FUNCTIONS: &[Function] = &[
     function("b64dec", &["text"], "text decoded from base64", b64dec),
     function("b64enc", &["text"], "text encoded as base64", b64enc),
-    Function {
-        cost: everything,
-        ..function(
-            "carriedLabels",
-            &["labels"],
-            "the first 48 labels by name, without those that tools and control planes act on",
-            |a| Ok(labels::carried(a[0])),
-        )
-    },
+    of_labels(
+        "carriedLabels",
+        &["labels"],
+        "the first 48 labels by name, without those that tools and control planes act on",
+        |a| Ok(labels::carried(a[0])),
+    ),
     Function {
         cost: everything,
         ..function(
@@ -178,15 +180,12 @@ pub const FUNCTIONS: &[Function] = &[
             }
         },
     ),
-    Function {
-        cost: everything,
-        ..function(
-            "setLabel",
-            &["key", "value", "labels"],
-            "labels with value, made a label's, for key, whatever they said of it; without key if value is empty",
-            |a| Ok(labels::with_set(&text(a[0])?, a[1], a[2])),
-        )
-    },
+    of_labels(
+        "setLabel",
+        &["key", "value", "labels"],
+        "labels with value, made a label's, for key, whatever they said of it; without key if value is empty",
+        |a| Ok(labels::with_set(&text(a[0])?, a[1], a[2])),
+    ),
     Function {
         cost: everything,
         ..function(
@@ -220,24 +219,18 @@ pub const FUNCTIONS: &[Function] = &[
     function("upper", &["text"], "text in upper case", |a| {
         Ok(text(a[0])?.to_uppercase().into())
     }),
-    Function {
-        cost: everything,
-        ..function(
-            "withLabel",
-            &["key", "value", "labels"],
-            "labels and one more, with value made a label's; as they are if key is there, value is empty or they are 64",
-            |a| Ok(labels::with_one(&text(a[0])?, a[1], a[2])),
-        )
-    },
-    Function {
-        cost: everything,
-        ..function(
-            "withLabels",
-            &["prefix", "list", "labels"],
-            "labels, up to 64, and prefix/NAME for each item of list: a text is the name, a map has name, or key and effect, and value",
-            |a| Ok(labels::with_each(&text(a[0])?, a[1], a[2])),
-        )
-    },
+    of_labels(
+        "withLabel",
+        &["key", "value", "labels"],
+        "labels and one more, with value made a label's; as they are if key is there, value is empty or they are 64",
+        |a| Ok(labels::with_one(&text(a[0])?, a[1], a[2])),
+    ),
+    of_labels(
+        "withLabels",
+        &["prefix", "list", "labels"],
+        "labels, up to 64, and prefix/NAME for each item of list: a text is the name, a map has name, or key and effect, and value",
+        |a| Ok(labels::with_each(&text(a[0])?, a[1], a[2])),
+    ),
 ];
 
 /// Functions that Handlebars brings and templates may call.
@@ -252,14 +245,29 @@ const fn function(
     name: &'static str,
     arguments: &'static [&'static str],
     gives: &'static str,
-    body: Body,
+    body: fn(&[&Value]) -> Result<Value, Failure>,
 ) -> Function {
     Function {
         name,
         arguments,
         gives,
-        body,
+        body: Body::Value(body),
         cost: |_, _| Ok(()),
+    }
+}
+
+const fn of_labels(
+    name: &'static str,
+    arguments: &'static [&'static str],
+    gives: &'static str,
+    body: fn(&[&Value]) -> Result<Labels, Failure>,
+) -> Function {
+    Function {
+        name,
+        arguments,
+        gives,
+        body: Body::Labels(body),
+        cost: everything,
     }
 }
 
@@ -286,16 +294,28 @@ impl Function {
         Ok(())
     }
 
-    /// The value for these arguments.
+    /// The value for these arguments. Labels that found no room in it are noted.
     /// `written`: the first of them is written in the template as it is.
-    pub(super) fn call(&self, arguments: &[&Value], written: bool) -> Result<Value, RenderError> {
+    pub(super) fn call(
+        &self,
+        arguments: &[&Value],
+        written: bool,
+        budget: &Budget,
+    ) -> Result<Value, RenderError> {
         let failed =
             |message: String| RenderErrorReason::Other(format!("{}: {message}", self.name));
         if arguments.len() != self.arguments.len() {
             let usage = self.arguments.join(" ");
             return Err(failed(format!("is called as {} {usage}", self.name)).into());
         }
-        let value = (self.body)(arguments).map_err(|failure| match failure {
+        let given = match self.body {
+            Body::Value(body) => body(arguments),
+            Body::Labels(body) => body(arguments).map(|labels| {
+                budget.leaves_out(labels.left_out);
+                labels.into_value()
+            }),
+        };
+        let value = given.map_err(|failure| match failure {
             Failure::Because(why) => failed(why),
             Failure::Told if written => failed(text(arguments[0]).unwrap_or_default()),
             Failure::Told => failed(NOT_TOLD.to_owned()),

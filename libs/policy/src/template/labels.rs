@@ -55,11 +55,63 @@ const OF_HEALTH: [&str; 4] = [
 /// several that it sets throws out another.
 const MOST_CARRIED: usize = MOST_LABELS - 16;
 
+/// What a call gives.
+pub(super) struct Labels {
+    given: Map<String, Value>,
+    /// Labels that found no room among them.
+    pub(super) left_out: usize,
+}
+
+impl Labels {
+    /// The labels of a value, if it has some.
+    fn of(labels: &Value) -> Self {
+        Self {
+            given: labels.as_object().cloned().unwrap_or_default(),
+            left_out: 0,
+        }
+    }
+
+    /// Leaves so many, the first by name.
+    fn limit(&mut self, most: usize) {
+        let all = std::mem::take(&mut self.given);
+        self.left_out += all.len().saturating_sub(most);
+        self.given = all.into_iter().take(most).collect();
+    }
+
+    /// Nothing where there are as many as a cluster may have: of more the first by name would count, and what a platform tells would throw out what was there.
+    fn add(&mut self, key: &str, value: String) {
+        if !is_key(key) || self.given.contains_key(key) {
+            return;
+        }
+        if self.given.len() < MOST_LABELS {
+            self.given.insert(key.to_owned(), value.into());
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    pub(super) fn into_value(self) -> Value {
+        Value::Object(self.given)
+    }
+}
+
+/// What is told of labels that found no room.
+pub(super) fn warning(left_out: usize) -> Option<String> {
+    (left_out > 0).then(|| {
+        format!(
+            "{left_out} labels found no room: carriedLabels gives the first {MOST_CARRIED} by name, and a PediaCluster has {MOST_LABELS} that are searched by; have the \
+             template set with setLabel those that matter"
+        )
+    })
+}
+
 /// These labels without those by which tools know what they deployed, and control planes what they do with an object.
-pub(super) fn carried(labels: &Value) -> Value {
-    let labels = map(labels).into_iter();
-    let carried = labels.filter(|(key, value)| value.is_string() && !is_acted_on(key));
-    Value::Object(carried.take(MOST_CARRIED).collect())
+pub(super) fn carried(labels: &Value) -> Labels {
+    let mut labels = Labels::of(labels);
+    let is_carried = |key: &str, value: &Value| value.is_string() && !is_acted_on(key);
+    labels.given.retain(|key, value| is_carried(key, value));
+    labels.limit(MOST_CARRIED);
+    labels
 }
 
 fn is_acted_on(key: &str) -> bool {
@@ -82,43 +134,39 @@ pub(super) fn carried_taints(taints: &Value) -> Value {
 }
 
 /// These labels and one more, unless its key is there or its value comes to nothing.
-pub(super) fn with_one(key: &str, value: &Value, labels: &Value) -> Value {
-    let mut labels = map(labels);
+pub(super) fn with_one(key: &str, value: &Value, labels: &Value) -> Labels {
+    let mut labels = Labels::of(labels);
     if let Some(value) = value_of(value) {
-        add(&mut labels, key, value);
+        labels.add(key, value);
     }
-    Value::Object(labels)
+    labels
 }
 
 /// These labels, which say this of the key and nothing else: where the value comes to nothing they have none of it. Where there are as many as there may be, the
 /// last by name make room.
-pub(super) fn with_set(key: &str, value: &Value, labels: &Value) -> Value {
-    let mut labels = map(labels);
-    labels.remove(key);
+pub(super) fn with_set(key: &str, value: &Value, labels: &Value) -> Labels {
+    let mut labels = Labels::of(labels);
+    labels.given.remove(key);
     if let Some(value) = value_of(value).filter(|_| is_key(key)) {
-        labels = labels.into_iter().take(MOST_LABELS - 1).collect();
-        labels.insert(key.to_owned(), value.into());
+        labels.limit(MOST_LABELS - 1);
+        labels.given.insert(key.to_owned(), value.into());
     }
-    Value::Object(labels)
+    labels
 }
 
 /// These labels and one more for each item. A text is the name behind the prefix; a map has a `name`, or a `key` of which what stands after the `/` counts,
 /// with its `effect` where it has one, and a `value`.
-pub(super) fn with_each(prefix: &str, items: &Value, labels: &Value) -> Value {
-    let mut labels = map(labels);
+pub(super) fn with_each(prefix: &str, items: &Value, labels: &Value) -> Labels {
+    let mut labels = Labels::of(labels);
     for item in items.as_array().into_iter().flatten() {
         let (item, value) = match item {
             Value::Object(fields) => (of_fields(fields), fields.get("value")),
             item => (text(item).unwrap_or_default(), None),
         };
         let value = value.and_then(text).unwrap_or_default();
-        add(
-            &mut labels,
-            &format!("{prefix}/{}", name(&item)),
-            name(&value),
-        );
+        labels.add(&format!("{prefix}/{}", name(&item)), name(&value));
     }
-    Value::Object(labels)
+    labels
 }
 
 /// What the label of a value has. A list counts where it has one item.
@@ -144,13 +192,6 @@ fn of_fields(fields: &Map<String, Value>) -> String {
     }
 }
 
-/// Nothing where there are as many as a cluster may have: of more the first by name would count, and what a platform tells would throw out what was there.
-fn add(labels: &mut Map<String, Value>, key: &str, value: String) {
-    if is_key(key) && !labels.contains_key(key) && labels.len() < MOST_LABELS {
-        labels.insert(key.to_owned(), value.into());
-    }
-}
-
 /// As much of a text as may be the name or the value of a label, with `-` for what may not stand in one; nothing, if that is all.
 fn name(text: &str) -> String {
     let is_end = |char: char| !char.is_ascii_alphanumeric();
@@ -161,10 +202,6 @@ fn name(text: &str) -> String {
     let text = text.trim_matches(is_end).chars().take(LONGEST);
     let cut: String = text.map(allowed).collect();
     cut.trim_end_matches(is_end).to_owned()
-}
-
-fn map(labels: &Value) -> Map<String, Value> {
-    labels.as_object().cloned().unwrap_or_default()
 }
 
 fn text(value: &Value) -> Option<String> {
@@ -180,6 +217,49 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn carried(labels: &Value) -> Value {
+        super::carried(labels).into_value()
+    }
+
+    fn with_one(key: &str, value: &Value, labels: &Value) -> Value {
+        super::with_one(key, value, labels).into_value()
+    }
+
+    fn with_set(key: &str, value: &Value, labels: &Value) -> Value {
+        super::with_set(key, value, labels).into_value()
+    }
+
+    fn with_each(prefix: &str, items: &Value, labels: &Value) -> Value {
+        super::with_each(prefix, items, labels).into_value()
+    }
+
+    #[test]
+    fn labels_that_find_no_room_are_counted_and_no_others() {
+        let many = |count: usize| {
+            let labels = (0..count).map(|number| (format!("a{number:03}"), json!("own")));
+            Value::Object(labels.collect())
+        };
+        let mut own = many(MOST_CARRIED);
+        own["karmada.io/managed"] = json!("true");
+        assert_eq!(
+            super::carried(&own).left_out,
+            0,
+            "a control plane's is not carried"
+        );
+        own["team"] = json!("a");
+        assert_eq!(super::carried(&own).left_out, 1);
+
+        let full = many(MOST_LABELS);
+        let one = |key| super::with_one(key, &json!("v"), &full).left_out;
+        assert_eq!([one("b"), one("a000"), one("no key")], [1, 0, 0]);
+        assert_eq!(super::with_one("b", &json!(""), &full).left_out, 0);
+        let zones = json!(["b", "c", ""]);
+        let each = |labels| super::with_each("z", &zones, &labels).left_out;
+        assert_eq!([each(many(MOST_LABELS - 1)), each(json!({}))], [1, 0]);
+        let set = |key| super::with_set(key, &json!("v"), &full).left_out;
+        assert_eq!([set("b"), set("a000")], [1, 0]);
+    }
 
     #[test]
     fn any_text_becomes_a_value_of_a_label_or_nothing() {

@@ -164,7 +164,7 @@ impl HelperDef for Metered {
         self.function.pay(&arguments, &self.budget).map_err(stop)?;
         let first = call.param(0);
         let written = first.is_some_and(|first| first.try_get_constant_value().is_some());
-        let value = self.function.call(&arguments, written)?;
+        let value = self.function.call(&arguments, written, &self.budget)?;
         self.budget.spend_value(&value).map_err(stop)?;
         Ok(ScopedJson::Derived(value))
     }
