@@ -1,5 +1,7 @@
 //! `armadex uninstall`: takes from a control plane what `armadex install` and the API server made there.
 
+mod by_hand;
+
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
@@ -11,6 +13,7 @@ use kube::core::DynamicObject;
 use kube::{Client, ResourceExt as _};
 use tracing::{error, info, warn};
 
+use self::by_hand::applied_by_hand;
 use super::install::{
     LABELLED_OURS, Manifest, Patience, PlaceFlags, is_ours, is_the_end, leads_to, other_home,
     owner, policy, policy_names, registrations, seconds, standing, to_remove,
@@ -28,8 +31,8 @@ use crate::visible::visible;
 /// With --policies: these policies alone, and nothing else. A policy takes along the clusters that it brought in, and the policy controllers see to that, so they
 /// have to run, with their rights; it is waited until they are done. In a helm chart this is a hook before the deletion.
 ///
-/// CRDs, policies that are not named, PediaClusters, their lifecycles, Secrets and namespaces stay. So does what somebody else made under these names, and what an
-/// Armadex in another namespace has, which is told. It may be run again at any time.
+/// CRDs, policies that are not named, PediaClusters, their lifecycles, Secrets and namespaces stay. So does what somebody else made under these names, what an
+/// Armadex in another namespace has, and what was applied from rbac/karmada-proxy.yaml, which is told. It may be run again at any time.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(flatten)]
@@ -114,6 +117,7 @@ impl Remover {
         let known: BTreeSet<_> = manifests.iter().map(Manifest::address).collect();
         let rights = rights.into_iter().map(|right| right.manifest);
         manifests.extend(rights.filter(|right| !known.contains(&right.address())));
+        self.tell_of_what_stays().await;
         self.run(&manifests, out).await?;
         let unseen = unseen.join("; ");
         ensure!(unseen.is_empty(), "{unseen}; it may be run again");
@@ -139,6 +143,19 @@ impl Remover {
             _ => unseen.push(words),
         }
         Ok(Vec::new())
+    }
+
+    /// Rights that were applied by hand. Who may not see them is told so, and the rest goes all the same.
+    async fn tell_of_what_stays(&self) {
+        let look = async || applied_by_hand(&self.client, &self.home).await;
+        match self.patience.ask(TroubleKind::is_outage, look).await {
+            Ok(None) => {}
+            Ok(Some(words)) => warn!("{}", visible(&words)),
+            Err(trouble) => {
+                let words = not_looked_for("rights that were applied by hand", &trouble);
+                warn!("{}", visible(&words));
+            }
+        }
     }
 
     /// What is there beside what is known by its name. Where that cannot be seen the rest goes all the same.
