@@ -8,8 +8,11 @@ use armadex_e2e::equality::{Kind, SEEDED_KINDS, list_member};
 use armadex_e2e::kubeconfig;
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::{Harness, Options, Record, wait_until};
+use serde_json::json;
 
 const LIMIT: Duration = Duration::from_secs(60);
+/// What a Cluster says of a member that does not answer.
+const AWAY: &str = "ClusterNotReachable cluster.karmada.io/not-ready";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_join_are_seeded_rotated_and_leave_and_nothing_is_left_running() -> Result<()> {
@@ -23,6 +26,7 @@ async fn members_join_are_seeded_rotated_and_leave_and_nothing_is_left_running()
     for name in ["member1", "member3"] {
         becomes_ready(&fleet, name).await?;
     }
+    a_cluster_says_what_karmada_takes(&fleet).await?;
     seeded_objects_are_served(&fleet).await?;
     resource_versions_of_members_are_unrelated(&fleet).await?;
     a_rotated_token_replaces_the_old_one(&fleet).await?;
@@ -57,6 +61,54 @@ async fn becomes_ready(fleet: &Harness, name: &str) -> Result<()> {
             == "True")
     })
     .await
+}
+
+/// A policy is tried here with what can be said, and with nothing else.
+async fn a_cluster_says_what_karmada_takes(fleet: &Harness) -> Result<()> {
+    let kubectl = fleet.kubectl("host");
+    for (spec, is_taken) in [
+        (
+            json!({"region": "eu-1", "provider": "Example_Cloud.EU"}),
+            true,
+        ),
+        (json!({"zones": ["a", "b"]}), true),
+        (json!({"proxyURL": "socks5://proxy.example:1080"}), true),
+        (
+            json!({"taints": [{"key": "a", "effect": "NoExecute"}]}),
+            true,
+        ),
+        (json!({"region": "Frankfurt am Main"}), false),
+        (json!({"provider": "a/b"}), false),
+        (json!({"zone": "a b"}), false),
+        (json!({"zones": ["???"]}), false),
+        (json!({"zone": "a", "zones": ["b"]}), false),
+        (
+            json!({"apiEndpoint": "https://user:password@member.example"}),
+            false,
+        ),
+        (json!({"apiEndpoint": "https://member.example/?a=b"}), false),
+        (json!({"apiEndpoint": "member:6443"}), false),
+        (json!({"proxyURL": "socks4://proxy.example:1080"}), false),
+        (json!({"secretRef": {"namespace": "", "name": ""}}), false),
+        (json!({"syncMode": "Both"}), false),
+        (
+            json!({"taints": [{"key": "a", "effect": "PreferNoSchedule"}]}),
+            false,
+        ),
+    ] {
+        let patch = json!({ "spec": spec }).to_string();
+        let cluster = "clusters.cluster.karmada.io/member1";
+        let how = ["--type=merge", "--dry-run=server", "--patch", &patch];
+        let patch = [&["patch", cluster], &how[..]].concat();
+        let output = kubectl.output(&patch).await?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let is_refused = said.contains("\"member1\" is invalid");
+        ensure!(
+            output.status.success() == is_taken && is_refused != is_taken,
+            "{spec}: {said}"
+        );
+    }
+    Ok(())
 }
 
 async fn seeded_objects_are_served(fleet: &Harness) -> Result<()> {
@@ -164,30 +216,34 @@ async fn a_member_that_leaves_can_join_again(fleet: &Harness) -> Result<()> {
 async fn a_member_that_is_away_is_tainted_until_it_is_back(fleet: &Harness) -> Result<()> {
     let member = fleet.member("member3")?;
     member.kill_apiserver();
-    let fields = "jsonpath={.status.conditions[?(@.type==\"Ready\")].reason} {.spec.taints[*].key}";
-    let is = async |expected: &str| {
-        let get = [
-            "get",
-            "clusters.cluster.karmada.io",
-            "member3",
-            "--output",
-            fields,
-        ];
-        let kubectl = fleet.kubectl("host");
-        wait_until(expected, LIMIT, || async {
-            let found = kubectl.run(&get).await?;
-            ensure!(found.trim() == expected, "{found:?}");
-            Ok(true)
-        })
-        .await
-    };
-    is("ClusterNotReachable cluster.karmada.io/not-ready").await?;
+    comes_to_be(fleet, "member3", AWAY).await?;
     member.start_apiserver(fleet.tools()).await?;
-    is("ClusterReady").await
+    comes_to_be(fleet, "member3", "ClusterReady").await
 }
 
+/// Waits until this is the reason of its condition `Ready`, with the keys of its taints.
+async fn comes_to_be(fleet: &Harness, name: &str, expected: &str) -> Result<()> {
+    let fields = "jsonpath={.status.conditions[?(@.type==\"Ready\")].reason} {.spec.taints[*].key}";
+    let get = [
+        "get",
+        "clusters.cluster.karmada.io",
+        name,
+        "--output",
+        fields,
+    ];
+    let kubectl = fleet.kubectl("host");
+    wait_until(expected, LIMIT, || async {
+        let found = kubectl.run(&get).await?;
+        ensure!(found.trim() == expected, "{found:?}");
+        Ok(true)
+    })
+    .await
+}
+
+/// As soon as its Cluster says that it is away: before, Karmada cleans up in it until it answers.
 async fn a_member_that_is_away_can_leave(fleet: &Harness) -> Result<()> {
     fleet.member("member3")?.kill_apiserver();
+    comes_to_be(fleet, "member3", AWAY).await?;
     fleet.unjoin("member3").await?;
     let get = ["get", "clusters.cluster.karmada.io", "--output", "name"];
     let clusters = fleet.kubectl("host").run(&get).await?;

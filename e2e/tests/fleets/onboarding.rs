@@ -346,7 +346,7 @@ async fn what_is_said_of_a_cluster_chooses_its_rows(fleet: &Harness) -> Result<(
     let all = &["member1", "member2", "member3"][..];
     for (spec, of_the_region, with_the_taint, without) in [
         (
-            json!({"region": "eu 1", "taints": [taint]}),
+            json!({"region": "eu-1", "taints": [taint]}),
             &["member2"][..],
             &["member2"][..],
             &["member1", "member3"][..],
