@@ -25,9 +25,6 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 /// A chosen port can be taken by somebody else before the server binds it; thrice in a row it is not.
 const ATTEMPTS: usize = 3;
 
-/// Runs a program that finds names in a file in the place of `/etc/hosts`.
-const WITH_NAMES: &str = r#"mount --bind "$1" /etc/hosts; shift; exec "$@""#;
-
 /// What a cluster is to be.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Shape {
@@ -163,6 +160,12 @@ impl Cluster {
         self.description.port
     }
 
+    /// Where its apiserver finds names, if not where all do.
+    #[must_use]
+    pub fn names(&self) -> Option<&Path> {
+        self.description.shape.names.as_deref()
+    }
+
     /// Its keys and certificates.
     #[must_use]
     pub fn pki(&self) -> Pki {
@@ -225,21 +228,7 @@ impl Cluster {
         let Description { port, shape, .. } = &self.description;
         let mut arguments = apiserver::apiserver(*port, &shape.etcd, &self.pki(), shape.work);
         arguments.extend_from_slice(&shape.arguments);
-        let Some(names) = &shape.names else {
-            return Program::new(name, &tools.kube_apiserver, arguments);
-        };
-        let apart = [
-            "--mount",
-            "--propagation=private",
-            "sh",
-            "-euc",
-            WITH_NAMES,
-            "sh",
-        ];
-        let mut all = apart.map(str::to_owned).to_vec();
-        all.extend([names, &tools.kube_apiserver].map(|path| path.display().to_string()));
-        all.extend(arguments);
-        Program::new(name, "unshare", all)
+        Program::new(name, &tools.kube_apiserver, arguments).finding(self.names())
     }
 
     async fn start_controller_manager(&self, tools: &Tools) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Which control plane runs: Karmada where its programs are found, the stand-in everywhere else.
 
+mod cluster_api;
 mod karmada;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cluster::Cluster;
 use crate::folder::Folder;
 use crate::stand_in;
+pub use cluster_api::ClusterApi;
 use karmada::Karmada;
 
 /// A kind of control plane. Printed by its true name.
@@ -91,14 +93,20 @@ impl ControlPlane {
     /// Installs the Cluster API and waits until it is served.
     pub async fn install(&self, kubectl: &std::path::Path) -> Result<()> {
         match self.kind {
-            ControlPlaneKind::Karmada => {
-                self.karmada()?
-                    .install(&self.host, &self.folder, kubectl)
-                    .await
-            }
+            ControlPlaneKind::Karmada => self.install_karmada(kubectl).await.map(drop),
             ControlPlaneKind::StandIn => stand_in::install(&self.host.client().await?).await,
             ControlPlaneKind::Attached => Ok(()),
         }
+    }
+
+    /// Installs Karmada's Cluster API, and gives who serves it.
+    pub(crate) async fn install_karmada(
+        &self,
+        kubectl: &std::path::Path,
+    ) -> Result<karmada::Aggregated> {
+        self.karmada()?
+            .install(&self.host, &self.folder, kubectl)
+            .await
     }
 
     /// Joins `member`.

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::apiserver::Work;
 use crate::attached::{self, Reach};
 use crate::cluster::{Cluster, Shape};
-use crate::control_plane::{ControlPlane, ControlPlaneKind, Controllers};
+use crate::control_plane::{ClusterApi, ControlPlane, ControlPlaneKind, Controllers};
 use crate::etcd::{self, Etcd};
 use crate::folder::{Folder, check_member_name};
 use crate::kubectl::Kubectl;
@@ -273,15 +273,22 @@ impl Harness {
         self.start_controllers().await
     }
 
-    /// The same, aggregated as Karmada's is; Karmada's own is so anyway, and there is nothing to be kept then.
-    pub async fn install_aggregated_cluster_api(&mut self) -> Result<Option<Aggregated>> {
-        if self.control_plane.kind() != ControlPlaneKind::StandIn {
-            return self.install_cluster_api().await.map(|()| None);
-        }
-        let keeper = self.start_member("keeper").await?;
-        let api = Aggregated::serve(self.control_plane.host(), &keeper).await?;
+    /// The same, aggregated, as Karmada's is anyway.
+    pub async fn install_aggregated_cluster_api(&mut self) -> Result<ClusterApi> {
+        let api = match self.control_plane.kind() {
+            ControlPlaneKind::Karmada => {
+                let api = self.control_plane.install_karmada(&self.tools.kubectl);
+                ClusterApi::Karmada(Box::new(api.await?))
+            }
+            ControlPlaneKind::StandIn => {
+                let keeper = self.start_member("keeper").await?;
+                let api = Aggregated::serve(self.control_plane.host(), &keeper).await?;
+                ClusterApi::StandIn(api)
+            }
+            ControlPlaneKind::Attached => bail!("somebody else runs this control plane"),
+        };
         self.start_controllers().await?;
-        Ok(Some(api))
+        Ok(api)
     }
 
     async fn start_controllers(&mut self) -> Result<()> {

@@ -52,7 +52,7 @@ pub struct Kubelet {
     _task: AbortOnDropHandle<()>,
 }
 
-/// Whether pods can be run on this machine. If not, it is said that the test was not run, or it fails where all have to be.
+/// Whether pods can be run on this machine, and so whatever else has mounts of its own. If not, it is said that the test was not run, or it fails where all have to be.
 pub async fn is_possible() -> Result<bool> {
     let Err(why) = tried().await else {
         return Ok(true);
@@ -64,7 +64,7 @@ pub async fn is_possible() -> Result<bool> {
 
 fn do_without(wanted: &str, why: &anyhow::Error) -> Result<()> {
     let what = format!(
-        "the chart with its pods as processes, which takes root, unshare, setpriv, chroot and ip: {why:#}"
+        "the chart with its pods as processes, and the way around by Karmada's own proxy, which take root, unshare, setpriv, chroot and ip: {why:#}"
     );
     ensure!(
         wanted != "require",

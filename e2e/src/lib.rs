@@ -44,7 +44,7 @@ pub mod wire;
 
 pub use armadex_databases::ports;
 pub use cluster::Cluster;
-pub use control_plane::ControlPlaneKind;
+pub use control_plane::{ClusterApi, ControlPlaneKind};
 pub use folder::Folder;
 pub use harness::{Harness, OWNER, Options, install_crypto};
 pub use kubectl::Kubectl;

@@ -15,6 +15,16 @@ use anyhow::{Context, Result};
 use crate::folder::Folder;
 use crate::record::Record;
 
+/// Runs a program that finds names in a file in the place of `/etc/hosts`.
+const WITH_NAMES: [&str; 6] = [
+    "--mount",
+    "--propagation=private",
+    "sh",
+    "-euc",
+    r#"mount --bind "$1" /etc/hosts; shift; exec "$@""#,
+    "sh",
+];
+
 /// What to start.
 #[derive(Debug, Clone)]
 pub struct Program {
@@ -42,6 +52,21 @@ impl Program {
             arguments,
             environment: Vec::new(),
             is_alone: false,
+        }
+    }
+
+    /// The same that finds names in this file, if one is given, in the place of `/etc/hosts`: it can only run as root then.
+    #[must_use]
+    pub fn finding(self, names: Option<&Path>) -> Self {
+        let Some(names) = names else {
+            return self;
+        };
+        let own = [names, &self.path].map(|path| path.display().to_string());
+        let words = WITH_NAMES.iter().map(|&word| word.to_owned());
+        Self {
+            arguments: words.chain(own).chain(self.arguments).collect(),
+            path: "unshare".into(),
+            ..self
         }
     }
 

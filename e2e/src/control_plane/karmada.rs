@@ -15,6 +15,7 @@ use crate::kubectl::Kubectl;
 use crate::limit::output_of;
 use crate::ports::free_port;
 use crate::process::{Program, last_words};
+use crate::record::Record;
 use crate::tools;
 use crate::wait::wait_until;
 
@@ -44,13 +45,13 @@ impl Karmada {
         })
     }
 
-    /// Starts Karmada on `host` and waits until the Cluster API is served.
+    /// Starts Karmada on `host`, waits until the Cluster API is served, and gives who serves it.
     pub(super) async fn install(
         &self,
         host: &Cluster,
         folder: &Folder,
         kubectl: &Path,
-    ) -> Result<()> {
+    ) -> Result<Aggregated> {
         let kubectl = Kubectl::new(kubectl, host.kubeconfig(), &host.name);
         kubectl.run(&["create", "namespace", NAMESPACE]).await?;
         // It may be there: the account of Armadex has rights in it.
@@ -68,25 +69,27 @@ impl Karmada {
                 &definitions,
             ])
             .await?;
-        self.start_aggregated(host, folder).await?;
-        wait_until("Karmada's Cluster API is served", START_LIMIT, || async {
-            kubectl
-                .run(&["get", "clusters.cluster.karmada.io"])
-                .await
-                .map(|_| true)
-        })
-        .await
-        .with_context(|| last_words(folder, AGGREGATED))?;
-        self.program(CONTROLLERS, controller_arguments(host)?)
+        let aggregated = self.start_aggregated(host, folder, kubectl).await?;
+        self.program(host, CONTROLLERS, controller_arguments(host)?)
             .start(folder)?;
-        Ok(())
+        Ok(aggregated)
     }
 
-    async fn start_aggregated(&self, host: &Cluster, folder: &Folder) -> Result<()> {
+    async fn start_aggregated(
+        &self,
+        host: &Cluster,
+        folder: &Folder,
+        kubectl: Kubectl,
+    ) -> Result<Aggregated> {
         let port = free_port()?;
         host.pki().issue_for_service(AGGREGATED, NAMESPACE)?;
-        self.program(AGGREGATED, aggregated_arguments(host, port))
-            .start(folder)?;
+        let program = self.program(host, AGGREGATED, aggregated_arguments(host, port));
+        let aggregated = Aggregated {
+            record: program.start(folder)?,
+            program,
+            folder: folder.clone(),
+            kubectl,
+        };
         let service = ApiService {
             group: "cluster.karmada.io",
             version: "v1alpha1",
@@ -96,7 +99,9 @@ impl Karmada {
         };
         service
             .apply(&host.client().await?, &host.pki().read("ca.crt")?)
-            .await
+            .await?;
+        aggregated.wait_until_served().await?;
+        Ok(aggregated)
     }
 
     /// `karmadactl join`.
@@ -140,8 +145,41 @@ impl Karmada {
         Ok(())
     }
 
-    fn program(&self, name: &str, arguments: Vec<String>) -> Program {
-        Program::new(name, self.programs.join(name), arguments)
+    fn program(&self, host: &Cluster, name: &str, arguments: Vec<String>) -> Program {
+        Program::new(name, self.programs.join(name), arguments).finding(host.names())
+    }
+}
+
+/// Karmada's own server of the Cluster API. It goes on when this is dropped.
+#[derive(Debug)]
+pub struct Aggregated {
+    program: Program,
+    record: Record,
+    folder: Folder,
+    kubectl: Kubectl,
+}
+
+impl Aggregated {
+    /// Ends it, and nobody is answered any more.
+    pub(super) fn goes_away(&self) {
+        self.record.kill();
+    }
+
+    /// Starts it again where it was, and waits until the control plane has noticed.
+    pub(super) async fn returns(&mut self) -> Result<()> {
+        self.record = self.program.start(&self.folder)?;
+        self.wait_until_served().await
+    }
+
+    async fn wait_until_served(&self) -> Result<()> {
+        wait_until("Karmada's Cluster API is served", START_LIMIT, || async {
+            self.kubectl
+                .run(&["get", "clusters.cluster.karmada.io"])
+                .await
+                .map(|_| true)
+        })
+        .await
+        .with_context(|| last_words(&self.folder, AGGREGATED))
     }
 }
 
