@@ -126,8 +126,10 @@ async fn serve(
     let janitor = shared.parts.start("the janitor", janitor);
     let mut fleet = Fleet::new(Arc::clone(&shared), client.clone(), recorder);
     let ended = tokio::select! {
-        ended = follow(client, &mut fleet, cancel) => ended.map(|()| Ended::Cancelled),
+        // Before anything is asked of the store in its name.
+        biased;
         () = lost(held) => Ok(Ended::LeaseLost),
+        ended = follow(client, &mut fleet, cancel) => ended.map(|()| Ended::Cancelled),
         () = heartbeat::beat(&shared, held) => Ok(Ended::Replaced),
         part = shared.parts.broken() => Err(Error::Broke(part)),
     };

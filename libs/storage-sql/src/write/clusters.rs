@@ -36,6 +36,7 @@ pub(crate) async fn begin(session: &mut Session<'_>, owner: &str) -> Result<Tenu
 /// Notes that an owner lives; `false` if a later tenure has begun. Where none is known, or a former one, this one goes on: a store that was
 /// restored knows of none, and an earlier release takes away what its host's clock finds old, after which one that was replaced may be the first to
 /// say that it lives. Here tenures stay, a row for each owner there ever was. The caller holds the one that lasts.
+/// Of two that began the same number, the later one after the store had lost the beginning of the other, the Lease alone tells which is the one.
 pub(crate) async fn keep_alive(
     session: &mut Session<'_>,
     owner: &str,

@@ -23,6 +23,13 @@ pub(crate) struct Order {
     pub(crate) reply: oneshot::Sender<Result<Done, StoreError>>,
 }
 
+impl Order {
+    /// Whether a tenure was to begin and nobody waits for it any more: whoever looks after the owner's clusters by now would be replaced by it.
+    pub(crate) fn is_given_up(&self) -> bool {
+        matches!(self.work, Work::Begin(_)) && self.reply.is_closed()
+    }
+}
+
 /// What is to be done.
 pub(crate) enum Work {
     Write(Prepared),

@@ -121,10 +121,12 @@ impl Writer {
     }
 
     async fn carry_out(&mut self, orders: Vec<Order>) {
-        let (work, replies): (Vec<Work>, Vec<_>) = orders
-            .into_iter()
-            .map(|order| (order.work, order.reply))
-            .unzip();
+        let orders = orders.into_iter().filter(|order| !order.is_given_up());
+        let (work, replies): (Vec<Work>, Vec<_>) =
+            orders.map(|order| (order.work, order.reply)).unzip();
+        if work.is_empty() {
+            return;
+        }
         let begun = Instant::now();
         let mut results = self.results(&work).await;
         if let [Ok(Done::Purged(purged))] = &mut results[..] {
@@ -369,6 +371,7 @@ impl Writer {
         if let Err(refused) = schema::check(self.database.dialect(), head.serves) {
             // The process began before a newer binary changed what this one relies on; another start says so as well.
             self.is_over = true;
+            tracing::error!(error = %refused, "nothing is written to the store any more");
             return finish(transaction, Err(refused)).await;
         }
         Ok((transaction, head))

@@ -203,3 +203,24 @@ async fn one_that_is_refused_takes_as_many_transactions_as_a_group_has_halves() 
         assert!(transactions <= 16, "{damaged}: {transactions} transactions");
     }
 }
+
+/// Who gave it has lost the Lease meanwhile, and somebody else began the next one.
+#[tokio::test]
+async fn a_tenure_that_nobody_waits_for_is_not_begun() {
+    let fleet = Fleet::of(0).await;
+    let database = Contended::new(Arc::clone(&fleet.database), 0);
+    let writer = writer_on(&database, fleet.committed.clone());
+    let (orders, waiting) = queue(2);
+    let mut answers = vec![];
+    for _ in 0..2 {
+        let (reply, answer) = oneshot::channel();
+        let work = Work::Begin("shard".into());
+        assert!(orders.give(Order { work, reply }).await);
+        answers.push(answer);
+    }
+    drop(answers.remove(0));
+    drop(orders);
+    writer.run(waiting, CancellationToken::new()).await;
+    let begun = answers.remove(0).await.expect("an answer").expect("done");
+    assert!(matches!(begun, Done::Begun(Tenure(1))), "{begun:?}");
+}
