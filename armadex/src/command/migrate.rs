@@ -20,15 +20,22 @@ pub(crate) struct Flags {
     /// Only print which migrations would be run. Nothing is changed, and no store is made.
     #[arg(long)]
     dry_run: bool,
+    /// With --dry-run: a store that does not answer is told of and is no failure, for whether it serves this binary is not known then.
+    #[arg(long, requires = "dry_run")]
+    may_be_away: bool,
 }
 
 /// Migrates and leaves.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let location = flags.store.location()?;
     if flags.dry_run {
-        let standing = armadex_storage_sql::schema_standing(&location)
-            .await
-            .with_context(|| format!("cannot look at {location}"))?;
+        let standing = match armadex_storage_sql::schema_standing(&location).await {
+            Err(away) if flags.may_be_away && away.is_transient() => {
+                tracing::warn!(store = %location, error = %away, "whether the store serves this binary is not known: it does not answer");
+                return Ok(());
+            }
+            standing => standing.with_context(|| format!("cannot look at {location}"))?,
+        };
         let told = told(&location.to_string(), &standing);
         std::io::stdout().lock().write_all(told.as_bytes())?;
         return standing

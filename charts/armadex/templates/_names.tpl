@@ -134,7 +134,12 @@ armadex-serving-{{ include "armadex.fullname" . }}
 {{/* Whether controllers of the release are there, be they of another mode: not empty. That is looked up. */}}
 {{- define "armadex.hasControllers" -}}
 {{- $name := include "armadex.fullname" . -}}
-{{- range $there := list (lookup "apps/v1" "StatefulSet" .Release.Namespace $name) (lookup "apps/v1" "Deployment" .Release.Namespace (printf "%s-all" $name)) (lookup "apps/v1" "Deployment" .Release.Namespace (printf "%s-controllers" $name)) -}}
+{{- $all := list (lookup "apps/v1" "Deployment" .Release.Namespace (printf "%s-all" $name)) (lookup "apps/v1" "Deployment" .Release.Namespace (printf "%s-controllers" $name)) -}}
+{{- if not (include "armadex.server" .) -}}
+{{- /* Whoever installs a release that has none may not see any. */ -}}
+{{- $all = append $all (lookup "apps/v1" "StatefulSet" .Release.Namespace $name) -}}
+{{- end -}}
+{{- range $there := $all -}}
 {{- if $there -}}true{{- end -}}
 {{- end -}}
 {{- end -}}

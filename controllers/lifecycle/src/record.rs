@@ -62,7 +62,10 @@ async fn write(
     let answer = api.patch_status(&name, &params, &patch).await?;
     let kept = answer.status.as_ref();
     let kept = kept.and_then(|status| status.connection.as_ref());
-    if kept.is_none_or(|kept| kept.digest != rendered.digest) {
+    let is_kept = |kept: &RenderedConnection| {
+        kept.now() == rendered.now() && kept.earlier() == rendered.earlier()
+    };
+    if !kept.is_some_and(is_kept) {
         return Err(Trouble::unavailable(
             "the control plane drops status.connection of PediaClusterLifecycles, because its CRDs are of an \
              earlier release: install those of this one (armadex crds --install)",
