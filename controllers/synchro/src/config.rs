@@ -156,6 +156,8 @@ pub(crate) struct Shared {
     pub(crate) types: Types,
     /// Members that may be asked now what they serve.
     pub(crate) discoveries: Arc<Discoveries>,
+    /// The same of members that are asked by the control plane.
+    pub(crate) discoveries_by_control_plane: Arc<Discoveries>,
     /// What the store fails with now, and whose writes.
     pub(crate) store_outages: Outages,
     /// What the control plane refuses now, and of which cluster.
@@ -209,6 +211,7 @@ impl Shared {
             lists: Arc::default(),
             types: Types::default(),
             discoveries: Arc::default(),
+            discoveries_by_control_plane: Arc::default(),
             store_outages: Outages::default(),
             refusals: Refusals::default(),
             statuses: Pace::new(STATUS_PERIOD),

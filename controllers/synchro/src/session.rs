@@ -257,7 +257,7 @@ impl Session {
         // It is needed no more, and may have thousands of types.
         drop(discovery);
         let mut auditing = None;
-        let mut rediscovery = streams.rediscovery(&way.member, etags, found);
+        let mut rediscovery = streams.rediscovery(way, etags, found);
         let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
         loop {
             let audit = || streams.are_known().then(|| self.audit(&connected));

@@ -55,6 +55,8 @@ const PACES: [Pace; 3] = [
     },
 ];
 const SLOWEST: usize = PACES.len() - 1;
+/// Who can be asked on another way is not asked in the slowest line: two hundred that hang there for a minute each would have the last one wait for an hour and more.
+const HURRIED: usize = 1;
 /// Members that are asked at the same time whether they serve what they did, each for as long as those that are quick: ten thousand, once a minute,
 /// at 0.3 s. Nothing of their answers is kept.
 const ASKED: usize = 64;
@@ -135,6 +137,11 @@ struct Manner {
 type Answer = Result<Result<Option<Told>, MemberError>, Elapsed>;
 
 impl Manner {
+    fn within(self, slowest: usize) -> Self {
+        let pace = self.pace.min(slowest);
+        Self { pace, ..self }
+    }
+
     fn room(self) -> Room {
         match self.is_large {
             true => Room::Large,
@@ -194,6 +201,8 @@ pub(crate) struct ClusterDiscovery {
     cluster: ClusterName,
     memory: Arc<ClusterMemory>,
     line: InLine,
+    /// The last pace at which it is asked.
+    slowest: usize,
 }
 
 impl ClusterDiscovery {
@@ -208,6 +217,18 @@ impl ClusterDiscovery {
             cluster,
             memory,
             line,
+            slowest: SLOWEST,
+        }
+    }
+
+    /// The same where there is another way to the member.
+    pub(crate) fn hurried(&self) -> Self {
+        Self {
+            all: Arc::clone(&self.all),
+            cluster: self.cluster.clone(),
+            memory: Arc::clone(&self.memory),
+            line: self.line.clone(),
+            slowest: HURRIED,
         }
     }
 
@@ -229,35 +250,48 @@ impl ClusterDiscovery {
             Some(false) => &nothing,
             None => known,
         };
+        let answer = self.climb(member, known, true).await?;
+        Ok(answer.map(|(told, turn)| Held::of(told, turn)))
+    }
+
+    /// Whether the member says what it serves, asked as it is when it is to be synced. On a way that it is not synced on: nothing is remembered of that, and
+    /// nobody is told how long it waits.
+    pub(crate) async fn answers(&self, member: &Member) -> Result<(), MemberError> {
+        let nothing = Etags::default();
+        let answer = self.climb(member, &nothing, false).await;
+        answer.map(drop)
+    }
+
+    /// Asks as the member was asked last, then among those that take longer, and with more room.
+    async fn climb(
+        &self,
+        member: &Member,
+        known: &Etags,
+        is_synced: bool,
+    ) -> Result<Option<(Told, Turn)>, MemberError> {
         let mut manner = self.all.manner_of(&self.cluster);
         let mut untold = UNTOLD;
         loop {
-            let turn = self.line.until(&mut untold, self.all.turn(manner)).await;
+            let turn = self.all.turn(manner);
+            let turn = match is_synced {
+                true => self.line.until(&mut untold, turn).await,
+                false => turn.await,
+            };
             let Pace { longest, .. } = PACES[manner.pace];
             let begun = Instant::now();
             let answer = timeout(longest, member.discover(known, manner.room())).await;
-            let is_slowest = manner.pace == SLOWEST;
-            manner = manner.after(&answer, begun.elapsed());
-            self.all.has_manner(&self.cluster, manner);
+            let is_slowest = manner.pace >= self.slowest;
+            manner = manner.after(&answer, begun.elapsed()).within(self.slowest);
+            if is_synced {
+                self.all.has_manner(&self.cluster, manner);
+            }
             match answer {
                 Ok(Err(MemberError::Large)) => {}
-                Ok(answer) => return Ok(answer?.map(|told| Held::of(told, turn))),
+                Ok(answer) => return Ok(answer?.map(|told| (told, turn))),
                 Err(_) if !is_slowest => {}
                 Err(_) => return Err(out_of_time(longest)),
             }
         }
-    }
-
-    /// Whether the member says what it serves, asked once, as it is when it is synced. On a way that it is not synced on: nothing is remembered of that, and
-    /// nobody is told how long it waits.
-    pub(crate) async fn answers(&self, member: &Member) -> Result<(), MemberError> {
-        let manner = self.all.manner_of(&self.cluster);
-        let _turn = self.all.turn(manner).await;
-        let Pace { longest, .. } = PACES[manner.pace];
-        let nothing = Etags::default();
-        let answer = timeout(longest, member.discover(&nothing, manner.room())).await;
-        let told = answer.unwrap_or(Err(out_of_time(longest)));
-        told.map(drop)
     }
 
     /// Whether the member says that nothing changed; `None` if it takes long to say so.
@@ -274,6 +308,14 @@ impl ClusterDiscovery {
         let answer = timeout(PACES[0].longest, member.serves_the_same(known)).await;
         answer.ok().transpose()
     }
+}
+
+/// How one cluster is asked on each way to it: how long one takes says nothing of the other, nor do those that hang on one keep others waiting for the other.
+#[derive(Debug)]
+pub(crate) struct ByWay {
+    pub(crate) straight: Arc<ClusterDiscovery>,
+    /// By the control plane.
+    pub(crate) around: Arc<ClusterDiscovery>,
 }
 
 fn out_of_time(after: Duration) -> MemberError {
@@ -764,6 +806,26 @@ mod tests {
             .await;
         assert!(answer.is_ok());
         assert!(lock(&all.unusual).is_empty(), "it is quick now");
+    }
+
+    /// It may be asked on another way as well.
+    #[tokio::test(start_paused = true)]
+    async fn who_is_hurried_is_asked_in_no_slow_line_and_not_remembered_as_slow() {
+        let all = Arc::<Discoveries>::default();
+        let hurried = cluster(&all, "one").hurried();
+        let answers = [PACES[0].longest, PACES[1].longest, PACES[2].longest];
+        let answers = answers.map(|longest| answering_after(longest / 2));
+        for (member, is_told) in answers.iter().zip([true, true, false]) {
+            assert_eq!(hurried.answers(member).await.is_ok(), is_told);
+        }
+        assert!(lock(&all.unusual).is_empty(), "it was only looked at");
+        let begun = Instant::now();
+        let silent = hurried.ask(&hanging(), &Etags::default()).await;
+        assert!(matches!(silent, Err(MemberError::TimedOut { .. })));
+        let both = PACES[0].longest + PACES[1].longest;
+        assert_eq!(begun.elapsed(), both);
+        let manner = all.manner_of(&hurried.cluster);
+        assert_eq!(manner.pace, HURRIED);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::told::metrics::ClusterMetrics;
 pub(super) const UNTOLD: Duration = Duration::from_secs(60);
 
 /// Where it is told of one cluster.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct InLine {
     pub(crate) metrics: Arc<ClusterMetrics>,
     pub(crate) board: Arc<Board>,

@@ -16,13 +16,14 @@ use tracing::{info, warn};
 
 use crate::config::Shared;
 use crate::incoming::memory::ClusterMemory;
-use crate::session::discoveries::ClusterDiscovery;
+use crate::session::discoveries::{ByWay, ClusterDiscovery};
 use crate::session::doubts::Doubts;
 use crate::session::in_line::InLine;
 use crate::session::plan::{self, Known, Missing, Plan};
 use crate::session::rediscovery::{Found, Rediscovery, Rest};
 use crate::session::task::Session;
 use crate::session::unwanted;
+use crate::session::ways::Way;
 use crate::stream::objects::ClusterObjects;
 use crate::stream::turns::ClusterTurns;
 use crate::stream::{self, Connected, StreamContext};
@@ -48,7 +49,7 @@ pub(super) struct Streams {
     /// How many objects they have stored.
     objects: Arc<ClusterObjects>,
     /// Turns to ask what the member serves, likewise.
-    discovery: Arc<ClusterDiscovery>,
+    discovery: Arc<ByWay>,
     connected: Option<Arc<Connected>>,
     running: BTreeMap<Arc<ResourceType>, Running>,
     /// What the store had at a look, until the plan that was made of it is carried out.
@@ -84,15 +85,7 @@ impl Streams {
             lists: Arc::new(ClusterTurns::new(Arc::clone(&session.shared.lists))),
             outages: Arc::default(),
             objects: Arc::new(ClusterObjects::new(session.shared.config.max_objects)),
-            discovery: Arc::new(ClusterDiscovery::new(
-                Arc::clone(&session.shared.discoveries),
-                session.name.clone(),
-                Arc::clone(&memory),
-                InLine {
-                    metrics: session.shared.metrics.of(&session.name),
-                    board: Arc::clone(&session.board),
-                },
-            )),
+            discovery: Arc::new(by_way(session, &memory)),
             memory,
             connected: None,
             running: BTreeMap::new(),
@@ -105,19 +98,17 @@ impl Streams {
     }
 
     /// How the member may be asked what it serves.
-    pub(super) fn discovery(&self) -> &Arc<ClusterDiscovery> {
+    pub(super) fn discovery(&self) -> &Arc<ByWay> {
         &self.discovery
     }
 
     /// Asks the member again and again what it serves.
-    pub(super) fn rediscovery(
-        &self,
-        member: &Arc<Member>,
-        known: Etags,
-        found: Found,
-    ) -> Rediscovery {
-        let (member, turns) = (Arc::clone(member), Arc::clone(&self.discovery));
-        Rediscovery::new(member, turns, known, found)
+    pub(super) fn rediscovery(&self, way: &Way, known: Etags, found: Found) -> Rediscovery {
+        let turns = match way.around {
+            Some(_) => &self.discovery.around,
+            None => &self.discovery.straight,
+        };
+        Rediscovery::new(Arc::clone(&way.member), Arc::clone(turns), known, found)
     }
 
     /// The cluster and the member that streams are started with from now on.
@@ -367,6 +358,24 @@ impl Running {
             warn!(error = %error, "a stream did not end well");
         }
         report.stopped(reason, words);
+    }
+}
+
+/// How the member is asked what it serves on each way.
+fn by_way(session: &Session, memory: &Arc<ClusterMemory>) -> ByWay {
+    let shared = &session.shared;
+    let line = InLine {
+        metrics: shared.metrics.of(&session.name),
+        board: Arc::clone(&session.board),
+    };
+    let of = |all| {
+        let (name, memory) = (session.name.clone(), Arc::clone(memory));
+        let discovery = ClusterDiscovery::new(Arc::clone(all), name, memory, line.clone());
+        Arc::new(discovery)
+    };
+    ByWay {
+        straight: of(&shared.discoveries),
+        around: of(&shared.discoveries_by_control_plane),
     }
 }
 

@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Shared;
 use crate::session::by_control_plane::Place;
-use crate::session::discoveries::ClusterDiscovery;
+use crate::session::discoveries::ByWay;
 use crate::session::health::PROBE_PERIOD;
 use crate::session::reach::{Around, Reached, Unreached, answers, reach};
 use crate::session::task::Wanted;
@@ -71,7 +71,7 @@ impl Ways {
         wanted: &Wanted,
         shared: &Shared,
         cluster: (&ClusterName, &str),
-        discovery: &ClusterDiscovery,
+        discovery: &ByWay,
     ) -> Result<(Reached, Way), Unreached> {
         let sink = &*shared.sink;
         let straight = Way {
@@ -80,11 +80,12 @@ impl Ways {
             _place: None,
         };
         let Some(by_control_plane) = &wanted.by_control_plane else {
-            let reached = reach(&straight.member, sink, cluster, discovery).await?;
+            let reached = reach(&straight.member, sink, cluster, &discovery.straight).await?;
             return Ok((reached, straight));
         };
         let why = if wanted.connection.leads_straight() {
-            match reach(&straight.member, sink, cluster, discovery).await {
+            let hurried = discovery.straight.hurried();
+            match reach(&straight.member, sink, cluster, &hurried).await {
                 Err(error) if error.is_out_of_reach() => error.to_string(),
                 other => return other.map(|reached| (reached, straight)),
             }
@@ -106,7 +107,7 @@ impl Ways {
             }
         };
         self.turns.reset();
-        let tried = reach(by_control_plane, sink, cluster, discovery).await;
+        let tried = reach(by_control_plane, sink, cluster, &discovery.around).await;
         self.tell(tried, why, wanted, (by_control_plane, place))
     }
 
@@ -162,11 +163,12 @@ impl Ways {
         &mut self,
         wanted: &Wanted,
         way: &Way,
-        discovery: Arc<ClusterDiscovery>,
+        discovery: Arc<ByWay>,
     ) {
         if way.around.is_none() || !wanted.connection.leads_straight() {
             std::future::pending::<()>().await;
         }
+        let discovery = Arc::new(discovery.straight.hurried());
         loop {
             tokio::time::sleep(self.looks.next(rand::random())).await;
             let (member, discovery) = (Arc::clone(&wanted.member), Arc::clone(&discovery));
@@ -208,6 +210,7 @@ mod tests {
 
     use super::*;
     use crate::incoming::memory::ClusterMemory;
+    use crate::session::discoveries::ClusterDiscovery;
     use crate::session::in_line::InLine;
     use crate::testing::request::{Request, through_pipes};
 
@@ -252,8 +255,19 @@ mod tests {
         };
         let name = ClusterName::new("east").expect("a name");
         let memory = ClusterMemory::of_nobody_else();
-        let discovery = ClusterDiscovery::new(Arc::default(), name, memory, InLine::default());
-        let discovery = Arc::new(discovery);
+        let of = || {
+            let (name, memory) = (name.clone(), Arc::clone(&memory));
+            Arc::new(ClusterDiscovery::new(
+                Arc::default(),
+                name,
+                memory,
+                InLine::default(),
+            ))
+        };
+        let discovery = Arc::new(ByWay {
+            straight: of(),
+            around: of(),
+        });
         let mut ways = Ways::default();
         let looks = 4 * LAST_LOOK;
         let looked = ways.straight_again(&wanted, &way, Arc::clone(&discovery));
