@@ -126,7 +126,7 @@ async fn serve(
     let janitor = shared.parts.start("the janitor", janitor);
     let mut fleet = Fleet::new(Arc::clone(&shared), client.clone(), recorder);
     let ended = tokio::select! {
-        // Before anything is asked of the store in its name.
+        // Before anything else is begun in its name.
         biased;
         () = lost(held) => Ok(Ended::LeaseLost),
         ended = follow(client, &mut fleet, cancel) => ended.map(|()| Ended::Cancelled),

@@ -9,6 +9,7 @@ use armadex_storage::{
     Stream, StreamState, Tenure, TypeId, Written,
 };
 use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::SqlStore;
@@ -43,7 +44,9 @@ impl Sink for SqlStore {
     }
 
     async fn begin(&self, owner: &str) -> Result<Tenure, StoreError> {
-        match self.order(Work::Begin(owner.to_owned())).await? {
+        let given_up = CancellationToken::new();
+        let _waits = given_up.clone().drop_guard();
+        match self.order(Work::Begin(owner.to_owned(), given_up)).await? {
             Done::Begun(tenure) => Ok(tenure),
             other => Err(unexpected(&other)),
         }

@@ -46,6 +46,8 @@ pub(crate) struct LabelKeys {
     begun: Begun,
     /// Learnt, but in no catalogue yet.
     due: BTreeSet<TypeKey>,
+    /// Streams that the transaction that is under way opens once more: the type, the cluster, the epoch that it had before and the one that it has then.
+    reopened: Vec<(i32, i64, i64, i64)>,
     /// Objects that have to be met.
     enough: u64,
 }
@@ -59,6 +61,7 @@ impl LabelKeys {
             samples: HashMap::new(),
             begun: Begun::default(),
             due: BTreeSet::new(),
+            reopened: Vec::new(),
             enough: enough.into(),
         }
     }
@@ -74,8 +77,8 @@ impl LabelKeys {
         self.due.pop_first()
     }
 
-    /// Decides for what was due, where as many objects were met as are stored of the streams that were met from their first object on, for what comes and goes quickly says
-    /// nothing of what stays; and where these are of enough clusters to speak for the others. From now on it is not posted, so it has to be in the catalogue with what is
+    /// Decides for what was due, where nine of ten objects were met of those that are stored of the streams that were met from their first object on, for what comes and goes quickly
+    /// says nothing of what stays; and where these are of enough clusters to speak for the others. From now on it is not posted, so it has to be in the catalogue with what is
     /// written next, or be taken back.
     pub(crate) async fn decide(
         &mut self,
@@ -88,10 +91,11 @@ impl LabelKeys {
             Some(_) if !has_spoken(connection, due, &self.begun).await? => u64::MAX,
             Some(sample) => {
                 let streams = self.begun.ranges(resource);
-                stored(connection, due, &streams, sample.objects()).await?
+                let most = sample.objects() + sample.objects() / 9;
+                stored(connection, due, &streams, most).await?
             }
-            // It was decided before, and taken back.
-            None => 0,
+            // Others were met more often since.
+            None => u64::MAX,
         };
         Ok(self.take(due, carriers))
     }
@@ -118,13 +122,12 @@ impl LabelKeys {
     fn take(&mut self, due: TypeKey, stored: u64) -> Option<TypeKey> {
         // Some may have come with a commit that was not answered, or by a change, and some be given back by two tries.
         let has_met = |sample: &Sample| sample.objects() >= stored.saturating_sub(stored / 10);
-        if !self.samples.get(&due).is_none_or(has_met) {
+        if !self.samples.get(&due).is_some_and(has_met) {
             return None;
         }
         let (resource, key) = due;
         let keys = self.unposted.entry(resource).or_default();
         keys.insert(key, NOT_YET);
-        self.samples.remove(&due);
         Some(due)
     }
 
@@ -136,12 +139,29 @@ impl LabelKeys {
         }
     }
 
-    /// Takes back what came into no catalogue.
-    pub(crate) fn undo(&mut self, (resource, key): TypeKey) {
+    /// The transaction is committed, and what was decided for it.
+    pub(crate) fn is_committed(&mut self, decided: Option<TypeKey>) {
+        if let Some(key) = decided {
+            self.samples.remove(&key);
+        }
+        for (resource, cluster, former, epoch) in std::mem::take(&mut self.reopened) {
+            self.begun.goes_on(resource, cluster, former, epoch);
+        }
+    }
+
+    /// The transaction came to nothing, as far as is known: what was decided for it is taken back. It is due again where that may pass; else it may be the very reason, and is
+    /// asked again when as many objects more were met.
+    pub(crate) fn is_undone(&mut self, decided: Option<TypeKey>, may_pass: bool) {
+        self.reopened.clear();
+        let Some((resource, key)) = decided else {
+            return;
+        };
         // Another writer may have decided the same meanwhile, and what it wrote been read already.
         self.as_of = 0;
         self.unposted.entry(resource).or_default().remove(&key);
-        self.due.insert((resource, key));
+        if may_pass {
+            self.due.insert((resource, key));
+        }
     }
 
     /// Reads what the catalogue has by the count `catalog`; whether this writer has posted what another one no longer posts.
@@ -171,9 +191,9 @@ impl LabelKeys {
         }
     }
 
-    /// This process opens a stream, which had this epoch before.
+    /// The transaction opens a stream, which had this epoch before.
     pub(crate) fn reopens(&mut self, resource: i32, cluster: i64, former: i64, epoch: i64) {
-        self.begun.goes_on(resource, cluster, former, epoch);
+        self.reopened.push((resource, cluster, former, epoch));
     }
 
     /// Notes the labels of an object that was added.
@@ -183,7 +203,7 @@ impl LabelKeys {
         }
         for label in labels {
             let key = (resource, label.key);
-            if self.unposted(resource).contains_key(&label.key) || self.due.contains(&key) {
+            if self.unposted(resource).contains_key(&label.key) {
                 continue;
             }
             if self.samples.len() >= MOST_SAMPLES && !self.samples.contains_key(&key) {

@@ -53,7 +53,7 @@ impl Tenures {
     /// The work is committed.
     pub(crate) fn note(&mut self, work: &[Work], done: &[Done]) {
         for (one, done) in work.iter().zip(done) {
-            if let (Work::Begin(owner), Done::Begun(tenure)) = (one, done) {
+            if let (Work::Begin(owner, _), Done::Begun(tenure)) = (one, done) {
                 self.0.insert(owner.clone(), *tenure);
             }
         }
@@ -68,7 +68,7 @@ impl Tenures {
 /// Why each order is refused where these owners were replaced. What comes behind the beginning of the next tenure is a matter of that one.
 fn refusals(work: &[Work], mut over: BTreeSet<String>) -> Vec<Option<StoreError>> {
     let refusals = work.iter().map(|one| {
-        if let Work::Begin(owner) = one {
+        if let Work::Begin(owner, _) = one {
             over.remove(owner);
         }
         let replaced = match one.owner() {
@@ -82,7 +82,8 @@ fn refusals(work: &[Work], mut over: BTreeSet<String>) -> Vec<Option<StoreError>
     refusals.collect()
 }
 
-fn replaced_as(owner: &str) -> StoreError {
+/// Somebody else looks after the owner's clusters.
+pub(crate) fn replaced_as(owner: &str) -> StoreError {
     StoreError::TakenOver {
         what: format!("the clusters of {owner}"),
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use armadex_model::{ClusterLabels, ClusterName};
 use armadex_storage::{ClusterId, Health, Purged, StoreError, Tenure, TypeId, Written};
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::backend::incarnation::Committed;
 use crate::write::cluster_labels::Labelled;
@@ -23,21 +24,14 @@ pub(crate) struct Order {
     pub(crate) reply: oneshot::Sender<Result<Done, StoreError>>,
 }
 
-impl Order {
-    /// Whether a tenure was to begin and nobody waits for it any more: whoever looks after the owner's clusters by now would be replaced by it.
-    pub(crate) fn is_given_up(&self) -> bool {
-        matches!(self.work, Work::Begin(_)) && self.reply.is_closed()
-    }
-}
-
 /// What is to be done.
 pub(crate) enum Work {
     Write(Prepared),
     /// The name, the incarnation, the owner.
     Join(ClusterName, String, String),
     Leave(ClusterName, String),
-    /// The owner.
-    Begin(String),
+    /// The owner, and when nobody waits for it any more: whoever looks after the owner's clusters by then would be replaced by it.
+    Begin(String, CancellationToken),
     KeepAlive(String, Tenure),
     /// The owner, what it says, the version.
     Health(ClusterId, String, Health, Option<String>),
@@ -138,7 +132,7 @@ impl Work {
             Self::Health(..) | Self::Label(..) | Self::Open(_) => true,
             Self::Close(_, owner, _) => owner.is_some(),
             // A batch is fenced by its stream's epoch.
-            Self::Write(_) | Self::Begin(_) | Self::KeepAlive(..) => false,
+            Self::Write(_) | Self::Begin(..) | Self::KeepAlive(..) => false,
             Self::Purge(..) | Self::Mend(_) | Self::Learn(_) | Self::Rewound(_) => false,
         }
     }
@@ -159,7 +153,7 @@ impl Work {
     /// The owner of which it says that he lives.
     pub(crate) fn living(&self) -> Option<&str> {
         match self {
-            Self::Begin(owner) | Self::KeepAlive(owner, _) => Some(owner),
+            Self::Begin(owner, _) | Self::KeepAlive(owner, _) => Some(owner),
             _ => None,
         }
     }

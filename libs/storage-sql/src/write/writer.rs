@@ -38,7 +38,7 @@ use crate::write::queue::Waiting;
 use crate::write::session::Session;
 use crate::write::shown::Shown;
 use crate::write::stage::{Staged, stage};
-use crate::write::tenures::Tenures;
+use crate::write::tenures::{Tenures, replaced_as};
 use crate::write::types::Opening;
 use crate::write::unanswered::Unanswered;
 use crate::write::work::{Done, Order, Work};
@@ -121,12 +121,10 @@ impl Writer {
     }
 
     async fn carry_out(&mut self, orders: Vec<Order>) {
-        let orders = orders.into_iter().filter(|order| !order.is_given_up());
-        let (work, replies): (Vec<Work>, Vec<_>) =
-            orders.map(|order| (order.work, order.reply)).unzip();
-        if work.is_empty() {
-            return;
-        }
+        let (work, replies): (Vec<Work>, Vec<_>) = orders
+            .into_iter()
+            .map(|order| (order.work, order.reply))
+            .unzip();
         let begun = Instant::now();
         let mut results = self.results(&work).await;
         if let [Ok(Done::Purged(purged))] = &mut results[..] {
@@ -134,7 +132,7 @@ impl Writer {
             purged.took = begun.elapsed();
         }
         for ((reply, result), work) in replies.into_iter().zip(results).zip(work) {
-            if let (Err(_), Work::Begin(owner)) = (&result, &work) {
+            if let (Err(_), Work::Begin(owner, _)) = (&result, &work) {
                 self.tenures.forget(owner);
             }
             let _ = reply.send(match (result, work) {
@@ -208,8 +206,9 @@ impl Writer {
     ) -> Result<Vec<Done>, StoreError> {
         let decided = self.decide().await;
         let done = self.transact_with(decided, work, pauses).await;
-        if let (Err(_), Some(decided)) = (&done, decided) {
-            self.labels.undo(decided);
+        match &done {
+            Ok(_) => self.labels.is_committed(decided),
+            Err(err) => self.labels.is_undone(decided, err.is_transient()),
         }
         done
     }
@@ -540,7 +539,10 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
             clusters::leave(session, name, incarnation).await?;
             Done::Nothing
         }
-        Work::Begin(owner) => Done::Begun(clusters::begin(session, owner).await?),
+        Work::Begin(owner, given_up) if given_up.is_cancelled() => {
+            Done::Refused(replaced_as(owner))
+        }
+        Work::Begin(owner, _) => Done::Begun(clusters::begin(session, owner).await?),
         Work::KeepAlive(owner, tenure) => {
             Done::Kept(clusters::keep_alive(session, owner, *tenure).await?)
         }

@@ -13,20 +13,18 @@ use crate::sql::{dictionary, post};
 const MOST_BLOCKS: usize = 65_536;
 /// Clusters that are looked for: each takes a statement.
 const MOST_CLUSTERS: usize = 64;
-/// So many of them in a row, where there are more: whoever brings one after the other has numbers in a row.
-const IN_A_ROW: usize = 8;
-/// Those that were met have to be as many as one in so many of all that carry the key: several processes fill a store, and none meets the clusters of the others.
+/// Those that were met have to be as many as one in so many of those that were found: several processes fill a store, and none meets the clusters of the others.
 const ONE_IN: usize = 8;
 
-/// How many objects within these ranges of namespace ids carry a key, where that is no more than were met. No more is read than it takes to know that: there is an object in
+/// How many objects within these ranges of namespace ids carry a key, where that is no more than so many. No more is read than it takes to know that: there is an object in
 /// each block.
 pub(super) async fn stored(
     connection: &mut dyn Connection,
     (resource, key): (i32, i64),
     ranges: &[(i64, i64)],
-    met: u64,
+    most: u64,
 ) -> Result<u64, StoreError> {
-    let enough = usize::try_from(met).map_or(MOST_BLOCKS, |met| MOST_BLOCKS.min(met + 1));
+    let enough = usize::try_from(most).map_or(MOST_BLOCKS, |most| MOST_BLOCKS.min(most + 1));
     let (mut blocks, mut carriers) = (0, 0_u64);
     let dialect = connection.dialect();
     for part in dialect.ranges(ranges, 1) {
@@ -43,7 +41,7 @@ pub(super) async fn stored(
 }
 
 /// Whether those that were met from their first object on are of enough clusters, among those that carry a key, to decide for all of them: whoever may bring one cluster
-/// decides nothing for the others, nor for those that may carry the key one day.
+/// decides nothing for the others, nor for those that may carry the key one day. Where one cluster alone shows the type, it decides.
 pub(super) async fn has_spoken(
     connection: &mut dyn Connection,
     due: (i32, i64),
@@ -55,12 +53,13 @@ pub(super) async fn has_spoken(
     if shown.is_empty() {
         return Ok(false);
     }
-    let in_a_row = match shown.len() <= MOST_CLUSTERS {
-        true => MOST_CLUSTERS,
-        false => IN_A_ROW,
+    // Where there are many they are drawn: whoever brings one after the other has numbers in a row.
+    let (draws, in_a_row) = match shown.len() <= MOST_CLUSTERS {
+        true => (1, MOST_CLUSTERS),
+        false => (MOST_CLUSTERS, 1),
     };
     let mut found = BTreeSet::new();
-    for _ in 0..MOST_CLUSTERS / in_a_row {
+    for _ in 0..draws {
         let from = shown[rand::random_range(0..shown.len())];
         found.extend(carriers(connection, due, (&shown, from), in_a_row).await?);
     }
@@ -91,6 +90,9 @@ async fn carriers(
             Some(cluster) if is_behind || cluster < from => {
                 if shown.binary_search(&cluster).is_ok() {
                     carriers.push(cluster);
+                }
+                if carriers.len() == most {
+                    break;
                 }
                 ids_of(cluster).1
             }

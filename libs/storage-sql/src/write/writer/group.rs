@@ -64,7 +64,7 @@ impl Group {
             Work::Write(_) | Work::Open(_) | Work::Health(..) | Work::Label(..) => false,
             Work::Join(name, ..) => self.named.contains(name),
             Work::Leave(..) | Work::Adopt(..) | Work::Close(..) => true,
-            Work::Begin(_) | Work::KeepAlive(..) | Work::Learn(_) => true,
+            Work::Begin(..) | Work::KeepAlive(..) | Work::Learn(_) => true,
             Work::Purge(..) | Work::Mend(_) | Work::Rewound(_) => true,
         }
     }

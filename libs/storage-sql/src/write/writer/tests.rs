@@ -384,7 +384,9 @@ fn assert_owner_is_held(fleet: &Fleet) {
 
 async fn locks_in_order(mut fleet: Fleet) {
     use crate::write::{LOCK_ORDER, LOCK_ORDER_OF_UNKNOWN, PRUNE_ORDER, PURGE_ORDER};
-    fleet.carry_out(vec![Work::Begin(String::new())]).await;
+    fleet
+        .carry_out(vec![Work::Begin(String::new(), CancellationToken::new())])
+        .await;
     assert_eq!(fleet.tables, ["tenure", "owner"]);
     fleet.open().await;
     assert_owner_is_held(&fleet);

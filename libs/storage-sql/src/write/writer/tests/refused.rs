@@ -124,7 +124,7 @@ async fn is_replaced(database: &Contended) {
 }
 
 fn begins() -> Work {
-    Work::Begin(String::new())
+    Work::Begin(String::new(), CancellationToken::new())
 }
 
 /// It may have waited for long; who lost the Lease and has it again begins behind it.
@@ -204,23 +204,25 @@ async fn one_that_is_refused_takes_as_many_transactions_as_a_group_has_halves() 
     }
 }
 
-/// Who gave it has lost the Lease meanwhile, and somebody else began the next one.
+/// Who gave it has lost the Lease meanwhile, also after it was taken from the queue, and somebody else began the next one.
 #[tokio::test]
 async fn a_tenure_that_nobody_waits_for_is_not_begun() {
     let fleet = Fleet::of(0).await;
     let database = Contended::new(Arc::clone(&fleet.database), 0);
-    let writer = writer_on(&database, fleet.committed.clone());
-    let (orders, waiting) = queue(2);
-    let mut answers = vec![];
-    for _ in 0..2 {
-        let (reply, answer) = oneshot::channel();
-        let work = Work::Begin("shard".into());
-        assert!(orders.give(Order { work, reply }).await);
-        answers.push(answer);
-    }
-    drop(answers.remove(0));
-    drop(orders);
-    writer.run(waiting, CancellationToken::new()).await;
-    let begun = answers.remove(0).await.expect("an answer").expect("done");
-    assert!(matches!(begun, Done::Begun(Tenure(1))), "{begun:?}");
+    let mut writer = writer_on(&database, fleet.committed.clone());
+    let given_up = CancellationToken::new();
+    let waited_for = CancellationToken::new();
+    given_up.cancel();
+    let work = [given_up, waited_for].map(|given_up| Work::Begin("shard".into(), given_up));
+    let done = writer.results(&work).await;
+    assert!(
+        matches!(
+            done[..],
+            [
+                Err(StoreError::TakenOver { .. }),
+                Ok(Done::Begun(Tenure(1)))
+            ]
+        ),
+        "{done:?}"
+    );
 }

@@ -80,7 +80,7 @@ async fn a_step_of_the_periodic_work_waits_for_what_is_being_done_and_no_more() 
     for number in 0..=ORDERS {
         let work = match number {
             ORDERS => Work::Purge(10, Duration::ZERO),
-            number => Work::Begin(format!("owner-{number}")),
+            number => Work::Begin(format!("owner-{number}"), CancellationToken::new()),
         };
         let (reply, answer) = tokio::sync::oneshot::channel();
         assert!(orders.give(Order { work, reply }).await, "there is room");
@@ -109,7 +109,7 @@ async fn steps_of_the_periodic_work_and_what_else_waits_take_turns() {
     let (orders, mut waiting) = queue(8);
     let work = |number: usize| match number {
         0..4 => Work::Purge(10, Duration::ZERO),
-        _ => Work::Begin("owner".into()),
+        _ => Work::Begin("owner".into(), CancellationToken::new()),
     };
     for work in (0..8).map(work) {
         assert!(orders.give(order(work)).await, "there is room");
