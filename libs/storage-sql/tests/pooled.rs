@@ -2,8 +2,6 @@
 
 #[path = "fixture/in_database.rs"]
 mod in_database;
-#[path = "fixture/options.rs"]
-mod options;
 
 use std::sync::LazyLock;
 
@@ -11,7 +9,6 @@ use armadex_databases::{Database, Engine, PoolMode, Pooler, Server, Setup};
 use armadex_storage::StoreError;
 use armadex_storage::conformance::Fixture;
 use armadex_storage_sql::{Location, Options, open};
-use options::tiny;
 
 /// More than it ever takes.
 const OPENINGS: usize = 20;
@@ -28,18 +25,14 @@ fn pooler(mode: PoolMode) -> Option<Pooler> {
     is_there.then(|| Pooler::start(server.address(), mode).expect("a pooler"))
 }
 
-async fn empty_store(options: Options, tiny: bool) -> Option<Fixture> {
+async fn empty_store() -> Option<Fixture> {
     let database = Database::create(POOLER.as_ref()?.address()).expect("a database");
     let url = format!("{}&prepared=off", database.patient_url());
-    Some(in_database::store_in(database, &url, options, tiny).await)
+    Some(in_database::store_in(database, &url, Options::default(), false).await)
 }
 
 mod usual {
-    armadex_storage::conformance!(super::empty_store(super::Options::default(), false));
-}
-
-mod tiny {
-    armadex_storage::conformance!(super::empty_store(super::tiny(), true));
+    armadex_storage::conformance!(super::empty_store());
 }
 
 #[tokio::test]
