@@ -173,7 +173,7 @@ impl Session {
         let mut withdrawn = false;
         let shared = Arc::clone(&self.shared);
         let cluster = (&self.name, self.incarnation.as_str());
-        let discovery = Arc::clone(streams.discovery());
+        let discovery = streams.discovery().clone();
         loop {
             let mut wait = jittered(PROBE_PERIOD, rand::random());
             withdrawn = withdrawn || streams.withdraw(&wanted.resources).await;
@@ -249,7 +249,7 @@ impl Session {
         self.say_connected(way, &version);
         health.concerns(cluster);
         Box::pin(health.reached(version)).await;
-        let again = ways.straight_again(wanted, way, Arc::clone(streams.discovery()));
+        let again = ways.straight_again(wanted, way, streams.discovery().straight.hurried());
         let mut again = std::pin::pin!(again);
         let connected = streams.connect(cluster, Arc::clone(&way.member), identity);
         let mut resources = wanted.resources.clone();

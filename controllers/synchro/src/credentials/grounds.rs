@@ -166,6 +166,7 @@ mod tests {
             );
         }
     }
+
     #[test]
     fn a_session_ends_whose_way_by_the_control_plane_is_not_rendered_any_more() {
         let by_control_plane = ConnectionFingerprint {

@@ -311,7 +311,7 @@ impl ClusterDiscovery {
 }
 
 /// How one cluster is asked on each way to it: how long one takes says nothing of the other, nor do those that hang on one keep others waiting for the other.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ByWay {
     pub(crate) straight: Arc<ClusterDiscovery>,
     /// By the control plane.

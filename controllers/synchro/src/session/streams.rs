@@ -49,7 +49,7 @@ pub(super) struct Streams {
     /// How many objects they have stored.
     objects: Arc<ClusterObjects>,
     /// Turns to ask what the member serves, likewise.
-    discovery: Arc<ByWay>,
+    discovery: ByWay,
     connected: Option<Arc<Connected>>,
     running: BTreeMap<Arc<ResourceType>, Running>,
     /// What the store had at a look, until the plan that was made of it is carried out.
@@ -85,7 +85,7 @@ impl Streams {
             lists: Arc::new(ClusterTurns::new(Arc::clone(&session.shared.lists))),
             outages: Arc::default(),
             objects: Arc::new(ClusterObjects::new(session.shared.config.max_objects)),
-            discovery: Arc::new(by_way(session, &memory)),
+            discovery: by_way(session, &memory),
             memory,
             connected: None,
             running: BTreeMap::new(),
@@ -98,7 +98,7 @@ impl Streams {
     }
 
     /// How the member may be asked what it serves.
-    pub(super) fn discovery(&self) -> &Arc<ByWay> {
+    pub(super) fn discovery(&self) -> &ByWay {
         &self.discovery
     }
 

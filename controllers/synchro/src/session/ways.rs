@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Shared;
 use crate::session::by_control_plane::Place;
-use crate::session::discoveries::ByWay;
+use crate::session::discoveries::{ByWay, ClusterDiscovery};
 use crate::session::health::PROBE_PERIOD;
 use crate::session::reach::{Around, Reached, Unreached, answers, reach};
 use crate::session::task::Wanted;
@@ -163,12 +163,12 @@ impl Ways {
         &mut self,
         wanted: &Wanted,
         way: &Way,
-        discovery: Arc<ByWay>,
+        discovery: ClusterDiscovery,
     ) {
         if way.around.is_none() || !wanted.connection.leads_straight() {
             std::future::pending::<()>().await;
         }
-        let discovery = Arc::new(discovery.straight.hurried());
+        let discovery = Arc::new(discovery);
         loop {
             tokio::time::sleep(self.looks.next(rand::random())).await;
             let (member, discovery) = (Arc::clone(&wanted.member), Arc::clone(&discovery));
@@ -210,7 +210,6 @@ mod tests {
 
     use super::*;
     use crate::incoming::memory::ClusterMemory;
-    use crate::session::discoveries::ClusterDiscovery;
     use crate::session::in_line::InLine;
     use crate::testing::request::{Request, through_pipes};
 
@@ -255,26 +254,14 @@ mod tests {
         };
         let name = ClusterName::new("east").expect("a name");
         let memory = ClusterMemory::of_nobody_else();
-        let of = || {
-            let (name, memory) = (name.clone(), Arc::clone(&memory));
-            Arc::new(ClusterDiscovery::new(
-                Arc::default(),
-                name,
-                memory,
-                InLine::default(),
-            ))
-        };
-        let discovery = Arc::new(ByWay {
-            straight: of(),
-            around: of(),
-        });
+        let discovery = ClusterDiscovery::new(Arc::default(), name, memory, InLine::default());
         let mut ways = Ways::default();
         let looks = 4 * LAST_LOOK;
-        let looked = ways.straight_again(&wanted, &way, Arc::clone(&discovery));
+        let looked = ways.straight_again(&wanted, &way, discovery.hurried());
         let straight = timeout(looks, looked).await;
         assert!(straight.is_err(), "it is not discovered");
         discovers.send_replace(true);
-        let looked = ways.straight_again(&wanted, &way, discovery);
+        let looked = ways.straight_again(&wanted, &way, discovery.hurried());
         let straight = timeout(looks, looked).await;
         assert!(straight.is_ok(), "it answers");
     }

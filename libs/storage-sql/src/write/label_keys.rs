@@ -140,7 +140,7 @@ impl LabelKeys {
     }
 
     /// The transaction is committed, and what was decided for it.
-    pub(crate) fn is_committed(&mut self, decided: Option<TypeKey>) {
+    pub(crate) fn note_committed(&mut self, decided: Option<TypeKey>) {
         if let Some(key) = decided {
             self.samples.remove(&key);
         }
@@ -151,7 +151,7 @@ impl LabelKeys {
 
     /// The transaction came to nothing, as far as is known: what was decided for it is taken back. It is due again where that may pass; else it may be the very reason, and is
     /// asked again when as many objects more were met.
-    pub(crate) fn is_undone(&mut self, decided: Option<TypeKey>, may_pass: bool) {
+    pub(crate) fn undo(&mut self, decided: Option<TypeKey>, may_pass: bool) {
         self.reopened.clear();
         let Some((resource, key)) = decided else {
             return;

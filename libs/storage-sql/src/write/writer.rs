@@ -207,8 +207,8 @@ impl Writer {
         let decided = self.decide().await;
         let done = self.transact_with(decided, work, pauses).await;
         match &done {
-            Ok(_) => self.labels.is_committed(decided),
-            Err(err) => self.labels.is_undone(decided, err.is_transient()),
+            Ok(_) => self.labels.note_committed(decided),
+            Err(err) => self.labels.undo(decided, err.is_transient()),
         }
         done
     }

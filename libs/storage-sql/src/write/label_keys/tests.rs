@@ -148,7 +148,7 @@ fn what_is_stored_has_to_have_been_met() {
     assert_eq!(decide(&mut keys, 2200), [(PODS, KEY)]);
     assert!(keys.unposted(PODS).contains_key(&KEY));
     assert!(keys.unposted(4).is_empty());
-    keys.is_committed(Some((PODS, KEY)));
+    keys.note_committed(Some((PODS, KEY)));
     assert!(keys.samples.is_empty());
 }
 
@@ -227,14 +227,14 @@ fn what_was_not_stored_is_due_again() {
     let mut keys = keys();
     note(&mut keys, 0..1000, two_clusters, |object| object);
     let decided = decide(&mut keys, 1000);
-    keys.is_undone(Some(decided[0]), true);
+    keys.undo(Some(decided[0]), true);
     assert!(keys.unposted(PODS).is_empty());
     // It may be looked at in vain meanwhile.
     assert_eq!(keys.take_due(), Some((PODS, KEY)));
     note(&mut keys, 1000..2000, two_clusters, |object| object);
     assert_eq!(decide(&mut keys, 2000), [(PODS, KEY)]);
     // What is refused for good may be refused for that.
-    keys.is_undone(Some((PODS, KEY)), false);
+    keys.undo(Some((PODS, KEY)), false);
     assert_eq!(keys.take_due(), None);
 }
 
@@ -244,9 +244,9 @@ fn a_stream_that_was_not_opened_after_all_is_known_as_before() {
     let mut keys = keys();
     keys.begins(PODS, 1, 7);
     keys.reopens(PODS, 1, 7, 8);
-    keys.is_undone(None, true);
+    keys.undo(None, true);
     keys.reopens(PODS, 1, 7, 9);
-    keys.is_committed(None);
+    keys.note_committed(None);
     keys.begun.keep(PODS, &HashMap::from([(1, 9)]));
     assert!(keys.begun.has(PODS, 1));
 }

@@ -160,6 +160,36 @@ fn own_value(round: usize, cluster: ClusterId, stream: &Stream) -> Work {
     Work::Write(prepared(batch))
 }
 
+/// Streams of so many clusters, and processes that write to them and know a label key by sixteen objects.
+struct Filling<const WRITERS: usize> {
+    database: Arc<Contended>,
+    streams: Vec<(ClusterId, Stream)>,
+    writers: [Writer; WRITERS],
+    /// It has the place.
+    _fleet: Fleet,
+}
+
+impl<const WRITERS: usize> Filling<WRITERS> {
+    async fn of(place: Place, clusters: usize) -> Self {
+        let mut fleet = Fleet::in_place(place, clusters).await;
+        fleet.open().await;
+        let streams = fleet.clusters.iter().copied();
+        let streams = Vec::from_iter(streams.zip(fleet.streams.iter().cloned()));
+        let database = Contended::new(Arc::clone(&fleet.database), 0);
+        let writers = [(); WRITERS].map(|()| {
+            let mut writer = writer_on(&database, fleet.committed.clone());
+            writer.labels = LabelKeys::new(16);
+            writer
+        });
+        Self {
+            database,
+            streams,
+            writers,
+            _fleet: fleet,
+        }
+    }
+}
+
 /// Writes an object with a value of its own for a label to each of these streams.
 async fn write_own_value(writer: &mut Writer, round: usize, streams: &[(ClusterId, Stream)]) {
     let work = streams
@@ -173,16 +203,9 @@ async fn write_own_value(writer: &mut Writer, round: usize, streams: &[(ClusterI
 #[tokio::test]
 async fn a_key_is_learnt_though_others_fill_the_store_as_well_and_one_began_before() {
     for place in Place::of_each_kind() {
-        let mut fleet = Fleet::in_place(place, 5).await;
-        fleet.open().await;
-        let streams = fleet.clusters.iter().copied();
-        let streams = Vec::from_iter(streams.zip(fleet.streams.iter().cloned()));
-        let database = Contended::new(Arc::clone(&fleet.database), 0);
-        let [mut one, mut other, mut before] = [0; 3].map(|_| {
-            let mut writer = writer_on(&database, fleet.committed.clone());
-            writer.labels = LabelKeys::new(16);
-            writer
-        });
+        let filling = Filling::of(place, 5).await;
+        let streams = filling.streams;
+        let [mut one, mut other, mut before] = filling.writers;
         for round in 100..105 {
             write_own_value(&mut before, round, &streams[..1]).await;
         }
@@ -201,19 +224,12 @@ async fn a_key_is_learnt_though_others_fill_the_store_as_well_and_one_began_befo
 #[tokio::test]
 async fn a_key_is_learnt_though_somebody_else_fills_a_stream_that_was_begun_here() {
     for place in Place::of_each_kind() {
-        let mut fleet = Fleet::in_place(place, 3).await;
-        fleet.open().await;
-        let streams = fleet.clusters.iter().copied();
-        let mut streams = Vec::from_iter(streams.zip(fleet.streams.iter().cloned()));
-        let database = Contended::new(Arc::clone(&fleet.database), 0);
-        let [mut one, mut other] = [0; 2].map(|_| {
-            let mut writer = writer_on(&database, fleet.committed.clone());
-            writer.labels = LabelKeys::new(16);
-            writer
-        });
+        let filling = Filling::of(place, 3).await;
+        let mut streams = filling.streams;
+        let [mut one, mut other] = filling.writers;
         write_own_value(&mut one, 0, &streams).await;
         run(
-            &database,
+            &filling.database,
             "UPDATE stream SET epoch = epoch + 1000 WHERE cluster = 3",
         )
         .await;
@@ -233,16 +249,9 @@ async fn a_key_is_learnt_though_somebody_else_fills_a_stream_that_was_begun_here
 #[tokio::test]
 async fn few_clusters_decide_nothing_for_many_that_were_there_before() {
     for place in Place::of_each_kind() {
-        let mut fleet = Fleet::in_place(place, 20).await;
-        fleet.open().await;
-        let streams = fleet.clusters.iter().copied();
-        let streams = Vec::from_iter(streams.zip(fleet.streams.iter().cloned()));
-        let database = Contended::new(Arc::clone(&fleet.database), 0);
-        let [mut before, mut after] = [0; 2].map(|_| {
-            let mut writer = writer_on(&database, fleet.committed.clone());
-            writer.labels = LabelKeys::new(16);
-            writer
-        });
+        let filling = Filling::of(place, 20).await;
+        let streams = filling.streams;
+        let [mut before, mut after] = filling.writers;
         let common = streams[..18].iter().map(|(cluster, stream)| {
             let pod = object("ns", "common").label("id", "web").build();
             let batch = room::batch_of(*cluster, stream, vec![Change::Put(pod)]);
