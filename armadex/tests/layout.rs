@@ -311,7 +311,7 @@ fn no_program_of_the_end_to_end_tests_runs_without_a_limit() {
         // Both are waited for within a time, and what they began is killed then.
         ("src/kubelet/network.rs", "1 spawn, 1 wait_with_output"),
         // One of them is killed at its words, or where it never says them.
-        ("src/limit.rs", "2 spawn, 1 wait, 1 wait_with_output"),
+        ("src/limit.rs", "1 spawn, 1 wait, 1 wait_with_output"),
         // What is recorded and stopped, and the guard that ends it with its owner.
         ("src/process.rs", "2 spawn, 2 wait"),
         // Followed by `tools/lines.rs`, which ends them; the one that it starts is its own test's.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::address::Address;
+use crate::engine::Engine;
 
 /// How a server is to be.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,29 @@ pub struct Setup {
     pub files: Vec<(String, Vec<u8>)>,
     /// A disk of its own, that may become full.
     pub disk: Option<Disk>,
+}
+
+impl Setup {
+    /// One that others follow, or that follows: a PostgreSQL needs nothing for that, and a MariaDB a log and a number of its own. It writes what it acknowledges to the
+    /// disk: a MariaDB that comes back without the place that it had reached makes its tables a second time, and follows no more.
+    #[must_use]
+    pub fn followed(engine: Engine, number: u32) -> Self {
+        let settings = [
+            ("log-bin", "log".to_owned()),
+            ("server-id", number.to_string()),
+            // As the manual of the store says: a follower finds each row by its key alone.
+            ("binlog-row-image", "MINIMAL".to_owned()),
+        ];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value));
+        Self {
+            settings: match engine {
+                Engine::Postgres => Vec::new(),
+                Engine::Mysql => settings.into(),
+            },
+            durable: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// A small disk for one folder of a server, which that server alone sees and which is empty whenever it starts.

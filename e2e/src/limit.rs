@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 /// The longest that is run is `armadex audit` of a member with 20,000 objects, which takes some 10 s on a busy machine; kubectl itself gives up
@@ -27,13 +27,8 @@ async fn output_within(command: &mut Command, input: &[u8], limit: Duration) -> 
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // Ctrl-C of a terminal reaches its owner alone, which ends it.
-        .process_group(0)
-        .kill_on_drop(true);
-    let mut child = command
-        .spawn()
-        .with_context(|| format!("cannot run {name}"))?;
+        .stderr(Stdio::piped());
+    let mut child = begun(command, &name)?;
     let mut stdin = child.stdin.take().context("standard input was piped")?;
     let work = async {
         // Who does not read it all says why by what it prints.
@@ -46,18 +41,24 @@ async fn output_within(command: &mut Command, input: &[u8], limit: Duration) -> 
     ended.with_context(|| format!("cannot read what {name} prints"))
 }
 
+/// A program that ends with its owner.
+fn begun(command: &mut Command, name: &str) -> Result<Child> {
+    command
+        // Ctrl-C of a terminal reaches its owner alone, which ends it.
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| format!("cannot run {name}"))
+}
+
 /// Kills a program in the middle of its work, once a line of its standard error has these words; returns when it is gone.
 pub(crate) async fn killed_at(command: &mut Command, words: &str) -> Result<()> {
     let name = in_words(command);
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true);
-    let mut child = command
-        .spawn()
-        .with_context(|| format!("cannot run {name}"))?;
+        .stderr(Stdio::piped());
+    let mut child = begun(command, &name)?;
     let said = child.stderr.take().context("standard error was piped")?;
     let mut lines = BufReader::new(said).lines();
     let is_said = async {

@@ -35,12 +35,12 @@ async fn searches_are_read_from_a_replica_of_a_mariadb_while_the_store_is_away()
 
 /// With the statements by which a replica stops to follow, and goes on.
 async fn searches_are_read_from_a_replica(engine: Engine, follows: [&str; 2]) -> Result<()> {
-    let primary = block_in_place(|| Server::for_test(engine, &setup(engine, 1)))?;
+    let primary = block_in_place(|| Server::for_test(engine, &Setup::followed(engine, 1)))?;
     let Some(mut primary) = primary else {
         return Ok(());
     };
     let url = block_in_place(|| primary.create(DATABASE))?;
-    let follower = |number| block_in_place(|| primary.replica(&setup(engine, number)));
+    let follower = |number| block_in_place(|| primary.replica(&Setup::followed(engine, number)));
     let (replica, other) = (follower(2)?, follower(3)?);
     let mut fleet = Harness::start(Options {
         members: 1,
@@ -66,23 +66,6 @@ async fn searches_are_read_from_a_replica(engine: Engine, follows: [&str; 2]) ->
     parts.stop()?;
     fleet.finish().await;
     Ok(())
-}
-
-/// A MariaDB needs a log to be followed, and each a number. What one that is killed had acknowledged is there when it is back.
-fn setup(engine: Engine, number: u32) -> Setup {
-    let settings = [
-        ("log-bin", "log".to_owned()),
-        ("server-id", number.to_string()),
-    ];
-    let settings = settings.map(|(name, value)| (name.to_owned(), value));
-    Setup {
-        settings: match engine {
-            Engine::Postgres => Vec::new(),
-            Engine::Mysql => settings.into(),
-        },
-        durable: true,
-        ..Setup::default()
-    }
 }
 
 /// An apiserver beside the first one, which has nothing but the replica. The password is that of the store.

@@ -71,9 +71,9 @@ async fn a_replica_without_a_store_leads_to_the_one_that_it_follows() {
 /// As after a failover that nobody fenced: a replica is promoted before it has got the last commits, and is the first that is asked; the server that it followed comes
 /// back and has them.
 async fn lacks_commits(engine: Engine) {
-    let primary = Server::for_test(engine, &setup(engine, 1)).expect("no trouble");
+    let primary = Server::for_test(engine, &Setup::followed(engine, 1)).expect("no trouble");
     let Some(mut primary) = primary else { return };
-    let follower = primary.replica(&setup(engine, 2));
+    let follower = primary.replica(&Setup::followed(engine, 2));
     let mut follower = follower.expect("a replica");
     let url = primary.create("fleet").expect("a database");
     let first = armadex_storage_sql::open(&location(&url)).await;
@@ -130,10 +130,14 @@ fn follows_nobody(follower: &Server) {
 }
 
 async fn replicas(engine: Engine, stop: &str, go_on: &str) {
-    let primary = Server::for_test(engine, &setup(engine, 1)).expect("no trouble");
+    let primary = Server::for_test(engine, &Setup::followed(engine, 1)).expect("no trouble");
     let Some(primary) = primary else { return };
-    let mut quick = primary.replica(&setup(engine, 2)).expect("a replica");
-    let slow = primary.replica(&setup(engine, 3)).expect("a replica");
+    let mut quick = primary
+        .replica(&Setup::followed(engine, 2))
+        .expect("a replica");
+    let slow = primary
+        .replica(&Setup::followed(engine, 3))
+        .expect("a replica");
     let url = primary.create("fleet").expect("a database");
     let store = armadex_storage_sql::open(&location(&url)).await;
     let store = store.expect("a store");
@@ -243,25 +247,5 @@ async fn wait_for<T>(what: &str, mut found: impl AsyncFnMut() -> Result<T, Strin
             "{what}: not within {LIMIT:?}: {lacking}"
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-/// A PostgreSQL needs nothing to be followed, and a MariaDB a log and a number. Both write what they acknowledge to the disk: a MariaDB that comes back
-/// without the place that it had reached makes its tables a second time, and follows no more.
-fn setup(engine: Engine, number: u32) -> Setup {
-    let settings = [
-        ("log-bin", "log".to_owned()),
-        ("server-id", number.to_string()),
-        // As the manual says: a follower finds each row by its key alone.
-        ("binlog-row-image", "MINIMAL".to_owned()),
-    ];
-    let settings = settings.map(|(name, value)| (name.to_owned(), value));
-    Setup {
-        settings: match engine {
-            Engine::Postgres => Vec::new(),
-            Engine::Mysql => settings.into(),
-        },
-        durable: true,
-        ..Setup::default()
     }
 }
