@@ -282,15 +282,36 @@ pub(crate) fn sizes(dialect: Dialect, terms: &[i64], resource: i32, limit: i64) 
         .build()
 }
 
-/// The next namespace in which an object has a term, from this one on.
-pub(crate) fn next_namespace(dialect: Dialect, term: i64, resource: i32, nsid: i64) -> Statement {
-    Sql::new(dialect, "post.next_namespace", "SELECT nsid FROM post")
-        .push(dialect.by_key())
-        .bound(
-            " WHERE term = ? AND type = ? AND nsid >= ? ORDER BY nsid LIMIT 1",
-            [term.into(), resource.into(), nsid.into()],
-        )
-        .build()
+/// The first namespace, if any, within each of these ranges of namespace ids in which an object has a term.
+pub(crate) fn first_in(
+    dialect: Dialect,
+    term: i64,
+    resource: i32,
+    ranges: &[(i64, i64)],
+) -> Statement {
+    let sql = Sql::new(dialect, "post.first_in", "");
+    let first = |sql: Sql| {
+        sql.push("(SELECT nsid FROM post")
+            .push(dialect.by_key())
+            .bound(
+                " WHERE term = ? AND type = ?",
+                [term.into(), resource.into()],
+            )
+    };
+    match dialect.many() {
+        Many::Arrays => {
+            let sql = sql.given(&RANGES, given(ranges));
+            first(sql.push("SELECT s.nsid FROM k CROSS JOIN LATERAL "))
+                .push(" AND nsid >= k.low AND nsid < k.high ORDER BY nsid LIMIT 1) s")
+        }
+        Many::Values | Many::Selects => sql.for_each(" UNION ALL ", ranges, |sql, &(low, high)| {
+            first(sql.push("SELECT nsid FROM ")).bound(
+                " AND nsid >= ? AND nsid < ? ORDER BY nsid LIMIT 1) s",
+                [low.into(), high.into()],
+            )
+        }),
+    }
+    .build()
 }
 
 /// The same as [`sizes`] within each of these ranges of namespace ids.

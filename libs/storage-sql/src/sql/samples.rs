@@ -419,7 +419,7 @@ fn indexes(dialect: Dialect) -> Vec<Statement> {
         post::delete_runs(dialect, &[run]),
         post::within(dialect, &[-77, 12], TYPE, &NSIDS, 2049),
         post::sizes(dialect, &[-77, 12], TYPE, 2049),
-        post::next_namespace(dialect, -77, TYPE, 1000),
+        post::first_in(dialect, -77, TYPE, &RANGES),
         post::sizes_in(dialect, &[-77, 12], TYPE, &RANGES, 2049),
         post::total(dialect, -77, TYPE, 1000),
         post::sum(dialect, &[-77], TYPE, &RANGES),

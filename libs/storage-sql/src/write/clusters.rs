@@ -272,14 +272,7 @@ pub(crate) async fn open(
     };
     let new = Vec::from_iter(fences.iter().filter(is_new).copied());
     let beside = beside(session, &new).await?;
-    take_over(session, &fences, &beside).await?;
-    for fence in &fences {
-        let (cluster, resource) = (fence.cluster, fence.resource);
-        if let Some(former) = known.get(&(cluster, resource)) {
-            let labels = &mut *session.labels;
-            labels.reopens(resource, cluster, former.epoch, fence.epoch);
-        }
-    }
+    take_over(session, &fences, &known, &beside).await?;
     let mut fences = fences.into_iter();
     let opened = openings.iter().zip(types).map(|(opening, meant)| {
         let rules = match meant.as_known {
@@ -310,6 +303,7 @@ async fn note_in_use(session: &mut Session<'_>, fences: &[Fence]) -> Result<(), 
 async fn take_over(
     session: &mut Session<'_>,
     fences: &[Fence],
+    known: &HashMap<(i64, i32), StreamRow>,
     beside: &BTreeSet<(i64, i32)>,
 ) -> Result<(), StoreError> {
     let keyed = fences.iter().map(|fence| {
@@ -317,6 +311,12 @@ async fn take_over(
         (key, (*fence, beside.contains(&key)))
     });
     let last: BTreeMap<(i64, i32), (Fence, bool)> = keyed.collect();
+    for (key @ (cluster, resource), (fence, _)) in &last {
+        if let Some(former) = known.get(key) {
+            let labels = &mut *session.labels;
+            labels.reopens(*resource, *cluster, former.epoch, fence.epoch);
+        }
+    }
     let last = Vec::from_iter(last.into_values());
     for piece in session.dialect.pieces(&last) {
         let statement = stream::take_over(session.dialect, piece);

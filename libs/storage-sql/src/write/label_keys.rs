@@ -46,6 +46,8 @@ pub(crate) struct LabelKeys {
     begun: Begun,
     /// Learnt, but in no catalogue yet.
     due: BTreeSet<TypeKey>,
+    /// Due again as soon as something is committed: before, deciding anew would be in vain.
+    undone: BTreeSet<TypeKey>,
     /// Streams that the transaction that is under way opens once more: the type, the cluster, the epoch that it had before and the one that it has then.
     reopened: Vec<(i32, i64, i64, i64)>,
     /// Objects that have to be met.
@@ -61,6 +63,7 @@ impl LabelKeys {
             samples: HashMap::new(),
             begun: Begun::default(),
             due: BTreeSet::new(),
+            undone: BTreeSet::new(),
             reopened: Vec::new(),
             enough: enough.into(),
         }
@@ -144,13 +147,14 @@ impl LabelKeys {
         if let Some(key) = decided {
             self.samples.remove(&key);
         }
+        self.due.append(&mut self.undone);
         for (resource, cluster, former, epoch) in std::mem::take(&mut self.reopened) {
             self.begun.goes_on(resource, cluster, former, epoch);
         }
     }
 
-    /// The transaction came to nothing, as far as is known: what was decided for it is taken back. It is due again where that may pass; else it may be the very reason, and is
-    /// asked again when as many objects more were met.
+    /// The transaction came to nothing, as far as is known: what was decided for it is taken back. It is due again, once something is committed, where that may pass; else it may
+    /// be the very reason, and is asked again when as many objects more were met.
     pub(crate) fn undo(&mut self, decided: Option<TypeKey>, may_pass: bool) {
         self.reopened.clear();
         let Some((resource, key)) = decided else {
@@ -160,7 +164,7 @@ impl LabelKeys {
         self.as_of = 0;
         self.unposted.entry(resource).or_default().remove(&key);
         if may_pass {
-            self.due.insert((resource, key));
+            self.undone.insert((resource, key));
         }
     }
 
@@ -229,8 +233,9 @@ impl LabelKeys {
     }
 
     fn has_room(&self, resource: i32) -> bool {
-        let due = self.due.range((resource, i64::MIN)..=(resource, i64::MAX));
-        self.unposted(resource).len() + due.count() < MOST_UNPOSTED
+        let of_type = (resource, i64::MIN)..=(resource, i64::MAX);
+        let due = [&self.due, &self.undone].map(|keys| keys.range(of_type.clone()).count());
+        self.unposted(resource).len() + due.into_iter().sum::<usize>() < MOST_UNPOSTED
     }
 
     fn forget_rare(&mut self) {

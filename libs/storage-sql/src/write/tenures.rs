@@ -65,10 +65,14 @@ impl Tenures {
     }
 }
 
-/// Why each order is refused where these owners were replaced. What comes behind the beginning of the next tenure is a matter of that one.
+/// Why each order is refused where these owners were replaced. What comes behind the beginning of the next tenure is a matter of that one, unless nobody waits for it any more:
+/// then it does not begin.
 fn refusals(work: &[Work], mut over: BTreeSet<String>) -> Vec<Option<StoreError>> {
     let refusals = work.iter().map(|one| {
-        if let Work::Begin(owner, _) = one {
+        if let Work::Begin(owner, given_up) = one {
+            if given_up.is_cancelled() {
+                return Some(replaced_as(owner));
+            }
             over.remove(owner);
         }
         let replaced = match one.owner() {
@@ -83,7 +87,7 @@ fn refusals(work: &[Work], mut over: BTreeSet<String>) -> Vec<Option<StoreError>
 }
 
 /// Somebody else looks after the owner's clusters.
-pub(crate) fn replaced_as(owner: &str) -> StoreError {
+fn replaced_as(owner: &str) -> StoreError {
     StoreError::TakenOver {
         what: format!("the clusters of {owner}"),
     }

@@ -38,7 +38,7 @@ use crate::write::queue::Waiting;
 use crate::write::session::Session;
 use crate::write::shown::Shown;
 use crate::write::stage::{Staged, stage};
-use crate::write::tenures::{Tenures, replaced_as};
+use crate::write::tenures::Tenures;
 use crate::write::types::Opening;
 use crate::write::unanswered::Unanswered;
 use crate::write::work::{Done, Order, Work};
@@ -132,8 +132,11 @@ impl Writer {
             purged.took = begun.elapsed();
         }
         for ((reply, result), work) in replies.into_iter().zip(results).zip(work) {
-            if let (Err(_), Work::Begin(owner, _)) = (&result, &work) {
-                self.tenures.forget(owner);
+            match (&result, &work) {
+                // It did not begin.
+                (Err(StoreError::TakenOver { .. }), Work::Begin(..)) => {}
+                (Err(_), Work::Begin(owner, _)) => self.tenures.forget(owner),
+                _ => {}
             }
             let _ = reply.send(match (result, work) {
                 (Err(err), Work::Write(batch)) if is_too_much(&err) => Ok(Done::TooMuch(batch)),
@@ -208,7 +211,11 @@ impl Writer {
         let done = self.transact_with(decided, work, pauses).await;
         match &done {
             Ok(_) => self.labels.note_committed(decided),
-            Err(err) => self.labels.undo(decided, err.is_transient()),
+            Err(err) => {
+                let is_tried_anew = matches!(err, StoreError::Gone { .. }) || is_collision(err);
+                self.labels
+                    .undo(decided, is_tried_anew || err.is_transient());
+            }
         }
         done
     }
@@ -538,9 +545,6 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
         Work::Leave(name, incarnation) => {
             clusters::leave(session, name, incarnation).await?;
             Done::Nothing
-        }
-        Work::Begin(owner, given_up) if given_up.is_cancelled() => {
-            Done::Refused(replaced_as(owner))
         }
         Work::Begin(owner, _) => Done::Begun(clusters::begin(session, owner).await?),
         Work::KeepAlive(owner, tenure) => {

@@ -1,18 +1,17 @@
 //! What is stored under a label key: how many objects carry it, and in which clusters.
 
-use std::collections::BTreeSet;
-
 use armadex_storage::StoreError;
+use rand::seq::SliceRandom as _;
 
 use super::begun::Begun;
-use crate::backend::{Connection, row, rows};
+use crate::backend::{Connection, rows};
 use crate::form::namespace_id::{cluster_of, ids_of};
 use crate::sql::{dictionary, post};
 
 /// Blocks of a key whose objects are added up, 16 million in full ones: some megabytes are read for that, in a moment. A key of more of them stays posted.
 const MOST_BLOCKS: usize = 65_536;
-/// Clusters that are looked for: each takes a statement.
-const MOST_CLUSTERS: usize = 64;
+/// Clusters in which it is looked for whether they carry a key, each in a few reads. Where more show the type as many are drawn by lot, whichever of them carry it.
+const MOST_CLUSTERS: usize = 4096;
 /// Those that were met have to be as many as one in so many of those that were found: several processes fill a store, and none meets the clusters of the others.
 const ONE_IN: usize = 8;
 
@@ -47,61 +46,25 @@ pub(super) async fn has_spoken(
     due: (i32, i64),
     begun: &Begun,
 ) -> Result<bool, StoreError> {
-    let (resource, _) = due;
+    let (resource, key) = due;
     let mut shown = rows(connection, dictionary::clusters(resource), |r| r.int(0)).await?;
-    shown.sort_unstable();
-    if shown.is_empty() {
-        return Ok(false);
+    let is_alone = shown.len() == 1;
+    let (drawn, _) = shown.partial_shuffle(&mut rand::rng(), MOST_CLUSTERS);
+    // Those that are next to each other are stored next to each other.
+    drawn.sort_unstable();
+    let ranges = Vec::from_iter(drawn.iter().copied().map(ids_of));
+    let dialect = connection.dialect();
+    let (mut met, mut carriers) = (0, 0);
+    for part in dialect.ranges(&ranges, 1) {
+        let first = post::first_in(dialect, key, resource, part);
+        let found = rows(connection, first, |r| r.int(0)).await?;
+        carriers += found.len();
+        let found = found.into_iter().map(cluster_of);
+        met += found.filter(|one| begun.has(resource, *one)).count();
     }
-    // Where there are many they are drawn: whoever brings one after the other has numbers in a row.
-    let (draws, in_a_row) = match shown.len() <= MOST_CLUSTERS {
-        true => (1, MOST_CLUSTERS),
-        false => (MOST_CLUSTERS, 1),
-    };
-    let mut found = BTreeSet::new();
-    for _ in 0..draws {
-        let from = shown[rand::random_range(0..shown.len())];
-        found.extend(carriers(connection, due, (&shown, from), in_a_row).await?);
-    }
-    let met = found
-        .iter()
-        .filter(|cluster| begun.has(resource, **cluster));
-    Ok(match met.count() {
+    Ok(match met {
         0 => false,
-        1 => shown.len() == 1,
-        met => met * ONE_IN >= found.len(),
+        1 => is_alone,
+        met => met * ONE_IN >= carriers,
     })
-}
-
-/// Some of the shown clusters that carry a key, from one of them on and then from the first on.
-async fn carriers(
-    connection: &mut dyn Connection,
-    (resource, key): (i32, i64),
-    (shown, from): (&[i64], i64),
-    most: usize,
-) -> Result<Vec<i64>, StoreError> {
-    let mut carriers = Vec::new();
-    let (mut next, mut is_behind) = (ids_of(from).0, true);
-    // Once more for where it begins anew.
-    for _ in 0..=most {
-        let found = post::next_namespace(connection.dialect(), key, resource, next);
-        let found = row(connection, found, |r| r.int(0)).await?.map(cluster_of);
-        next = match found {
-            Some(cluster) if is_behind || cluster < from => {
-                if shown.binary_search(&cluster).is_ok() {
-                    carriers.push(cluster);
-                }
-                if carriers.len() == most {
-                    break;
-                }
-                ids_of(cluster).1
-            }
-            None if is_behind => {
-                is_behind = false;
-                0
-            }
-            _ => break,
-        };
-    }
-    Ok(carriers)
 }

@@ -229,12 +229,18 @@ fn what_was_not_stored_is_due_again() {
     let decided = decide(&mut keys, 1000);
     keys.undo(Some(decided[0]), true);
     assert!(keys.unposted(PODS).is_empty());
-    // It may be looked at in vain meanwhile.
+    // Whoever can't write what was decided decides nothing more meanwhile.
+    assert_eq!(keys.take_due(), None);
+    keys.undo(None, true);
+    assert_eq!(keys.take_due(), None);
+    keys.note_committed(None);
     assert_eq!(keys.take_due(), Some((PODS, KEY)));
+    // It may be looked at in vain.
     note(&mut keys, 1000..2000, two_clusters, |object| object);
     assert_eq!(decide(&mut keys, 2000), [(PODS, KEY)]);
     // What is refused for good may be refused for that.
     keys.undo(Some((PODS, KEY)), false);
+    keys.note_committed(None);
     assert_eq!(keys.take_due(), None);
 }
 

@@ -245,6 +245,30 @@ async fn a_key_is_learnt_though_somebody_else_fills_a_stream_that_was_begun_here
     }
 }
 
+/// Both sessions of it began anew while the store did not answer.
+#[tokio::test]
+async fn a_key_is_learnt_though_a_stream_is_opened_twice_in_one_transaction() {
+    for place in Place::of_each_kind() {
+        let filling = Filling::of(place, 2).await;
+        let mut streams = filling.streams;
+        let [mut one] = filling.writers;
+        for round in 0..4 {
+            write_own_value(&mut one, round, &streams).await;
+        }
+        let (cluster, stream) = &mut streams[1];
+        let twice = one.results(&[opening(*cluster), opening(*cluster)]).await;
+        let [Ok(Done::Opened(Ok(_))), Ok(Done::Opened(Ok(last)))] = &twice[..] else {
+            panic!("{twice:?}");
+        };
+        *stream = last.clone();
+        let resource = stream.resource.0;
+        for round in 4..9 {
+            write_own_value(&mut one, round, &streams).await;
+        }
+        assert_eq!(one.labels.unposted(resource).len(), 1);
+    }
+}
+
 /// Two clusters come after a restart, whose objects have values of their own for a label that all others have in common.
 #[tokio::test]
 async fn few_clusters_decide_nothing_for_many_that_were_there_before() {
@@ -261,6 +285,39 @@ async fn few_clusters_decide_nothing_for_many_that_were_there_before() {
         assert!(done.iter().all(Result::is_ok), "{done:?}");
         for round in 0..20 {
             write_own_value(&mut after, round, &streams[18..]).await;
+        }
+        let resource = streams[0].1.resource.0;
+        assert!(after.labels.unposted(resource).is_empty());
+    }
+}
+
+/// Most of those that show the type carry no such label, and so lie beside the two in wide gaps.
+#[tokio::test]
+async fn clusters_that_stand_alone_among_many_without_the_label_have_no_more_of_a_say() {
+    for place in Place::of_each_kind() {
+        let filling = Filling::of(place, 400).await;
+        let streams = filling.streams;
+        let [mut before, mut after] = filling.writers;
+        let some = |(index, (cluster, stream)): (usize, &(ClusterId, Stream))| {
+            let pod = object("ns", "some");
+            let pod = match index {
+                0..40 => pod.label("id", "web"),
+                _ => pod.label("other", "web"),
+            };
+            let batch = room::batch_of(*cluster, stream, vec![Change::Put(pod.build())]);
+            Work::Write(prepared(batch))
+        };
+        let others = streams.iter().enumerate();
+        let (alone, others): (Vec<_>, Vec<_>) =
+            others.partition(|(index, _)| [220, 399].contains(index));
+        for part in others.chunks(64) {
+            let work = part.iter().copied().map(some);
+            let done = before.results(&Vec::from_iter(work)).await;
+            assert!(done.iter().all(Result::is_ok), "{done:?}");
+        }
+        let alone = Vec::from_iter(alone.into_iter().map(|(_, stream)| stream.clone()));
+        for round in 0..20 {
+            write_own_value(&mut after, round, &alone).await;
         }
         let resource = streams[0].1.resource.0;
         assert!(after.labels.unposted(resource).is_empty());

@@ -226,3 +226,30 @@ async fn a_tenure_that_nobody_waits_for_is_not_begun() {
         "{done:?}"
     );
 }
+
+/// Somebody else has begun the next one meanwhile, and this process was stopped: what it has in hand is of the tenure before, whatever comes of the one that it gave up.
+#[tokio::test]
+async fn what_stands_behind_a_tenure_that_nobody_waits_for_is_refused_and_so_is_what_stands_before_a_later_one()
+ {
+    let fleet = Fleet::of(1).await;
+    let database = Contended::new(fleet.database, 0);
+    let mut writer = writer_on(&database, fleet.committed);
+    assert!(writer.results(&[begins()]).await[0].is_ok());
+    is_replaced(&database).await;
+    let given_up = CancellationToken::new();
+    given_up.cancel();
+    let gives_up = || Work::Begin(String::new(), given_up.clone());
+    let mut work = vec![gives_up()];
+    work.extend(unhealthy(&fleet.clusters));
+    let results = writer.results(&work).await;
+    let is_refused = |one: &Result<Done, _>| matches!(one, Err(StoreError::TakenOver { .. }));
+    assert!(results.iter().all(is_refused), "{results:?}");
+    let orders = [gives_up(), begins()].map(|work| {
+        let (reply, _) = oneshot::channel();
+        Order { work, reply }
+    });
+    writer.carry_out(orders.into()).await;
+    is_replaced(&database).await;
+    let results = writer.results(&unhealthy(&fleet.clusters)).await;
+    assert!(results.iter().all(is_refused), "{results:?}");
+}
