@@ -1,7 +1,8 @@
 //! Clusterpedia's feature gates by name, in its syntax: `--feature-gates A=true,B=false`.
 //!
 //! What a gate switches there is decided here by what Armadex does always or not yet. A gate that asks for what this version does is
-//! accepted, one that asks for something else is refused with the reason, an unknown one is refused by name.
+//! accepted, one that asks for something else is refused with the reason, and an unknown one is refused by name. How a member is asked is nothing to choose: a gate of that is
+//! accepted with either value, and the log says that it changes nothing.
 
 use clap::Args;
 
@@ -14,11 +15,28 @@ pub(crate) struct FeatureGateFlags {
 }
 
 /// The gates that switch something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FeatureGates {
     /// `AllowSyncAllResources`: the group `*` stands for every resource of every group.
     pub(crate) allow_sync_all_resources: bool,
+    /// `IgnoreSyncLease`: Leases are not synced, whoever asks for them.
+    pub(crate) ignore_sync_lease: bool,
+    /// What was asked for and changes nothing, in words.
+    pub(crate) without_effect: Vec<String>,
 }
+
+impl FeatureGates {
+    /// The gate of this name, if it switches something.
+    fn switch(&mut self, name: &str) -> Option<&mut bool> {
+        match name {
+            "AllowSyncAllResources" => Some(&mut self.allow_sync_all_resources),
+            "IgnoreSyncLease" => Some(&mut self.ignore_sync_lease),
+            _ => None,
+        }
+    }
+}
+
+const SWITCHES: [&str; 2] = ["AllowSyncAllResources", "IgnoreSyncLease"];
 
 /// A gate that switches nothing: the one value that this version honours, and why.
 struct Fixed {
@@ -27,7 +45,21 @@ struct Fixed {
     why: &'static str,
 }
 
-const ALLOW_SYNC_ALL_RESOURCES: &str = "AllowSyncAllResources";
+/// Gates of how members are asked: what is done, whatever they say.
+const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    (
+        "HealthCheckerWithStandaloneTCP",
+        "a member whose streams fall silent is asked over another connection",
+    ),
+    (
+        "ForcePaginatedListForResourceSync",
+        "lists are always asked for in pages",
+    ),
+    (
+        "StreamHandlePaginatedListForResourceSync",
+        "objects of a page are always handled as they come",
+    ),
+];
 
 const FIXED: &[Fixed] = &[
     Fixed {
@@ -44,26 +76,6 @@ const FIXED: &[Fixed] = &[
         name: "AllowSyncAllCustomResources",
         value: false,
         why: "syncAllCustomResources is not served yet",
-    },
-    Fixed {
-        name: "HealthCheckerWithStandaloneTCP",
-        value: true,
-        why: "health checks always have a connection of their own",
-    },
-    Fixed {
-        name: "ForcePaginatedListForResourceSync",
-        value: true,
-        why: "lists are always paged",
-    },
-    Fixed {
-        name: "StreamHandlePaginatedListForResourceSync",
-        value: true,
-        why: "pages are always handled as they come",
-    },
-    Fixed {
-        name: "IgnoreSyncLease",
-        value: false,
-        why: "skipping leases is not served yet",
     },
     Fixed {
         name: "ClusterAuthenticationFromSecret",
@@ -106,8 +118,12 @@ pub(crate) fn parse(text: &str) -> Result<FeatureGates, String> {
         .filter(|pair| !pair.is_empty())
     {
         let (name, value) = parse_pair(pair)?;
-        if name == ALLOW_SYNC_ALL_RESOURCES {
-            gates.allow_sync_all_resources = value;
+        let without_effect = WITHOUT_EFFECT.iter().find(|(known, _)| *known == name);
+        if let Some(switch) = gates.switch(name) {
+            *switch = value;
+        } else if let Some((_, done)) = without_effect {
+            let words = format!("feature gate {name}={value} changes nothing: {done}");
+            gates.without_effect.push(words);
         } else {
             check_fixed(name, value)?;
         }
@@ -141,10 +157,9 @@ fn check_fixed(name: &str, value: bool) -> Result<(), String> {
 
 fn known() -> String {
     let fixed = FIXED.iter().map(|gate| gate.name);
-    fixed
-        .chain([ALLOW_SYNC_ALL_RESOURCES])
-        .collect::<Vec<_>>()
-        .join(", ")
+    let without_effect = WITHOUT_EFFECT.iter().map(|(name, _)| *name);
+    let all = fixed.chain(without_effect).chain(SWITCHES);
+    all.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -155,8 +170,25 @@ mod tests {
     fn gates_of_clusterpedia_are_known_by_name() {
         assert_eq!(parse(""), Ok(FeatureGates::default()));
         assert!(parse("PruneManagedFields=true, ClusterAuthenticationFromSecret=true").is_ok());
-        let gates = parse("AllowSyncAllResources=true").expect("served");
-        assert!(gates.allow_sync_all_resources);
+        for name in SWITCHES {
+            let mut gates = parse(&format!("{name}=true")).expect("served");
+            assert_eq!(gates.switch(name), Some(&mut true), "{name}");
+            let mut gates = parse(&format!("{name}=false")).expect("served");
+            assert_eq!(gates.switch(name), Some(&mut false), "{name}");
+        }
+    }
+
+    /// A manifest may write Clusterpedia's defaults out.
+    #[test]
+    fn how_members_are_asked_is_nothing_to_choose_and_no_error() {
+        let gates =
+            parse("ForcePaginatedListForResourceSync=false,HealthCheckerWithStandaloneTCP=true");
+        let told = gates.expect("accepted").without_effect;
+        let words = [
+            "feature gate ForcePaginatedListForResourceSync=false changes nothing: lists are always asked for in pages",
+            "feature gate HealthCheckerWithStandaloneTCP=true changes nothing: a member whose streams fall silent is asked over another connection",
+        ];
+        assert_eq!(told, words);
     }
 
     #[test]

@@ -93,6 +93,8 @@ words! {
         CredentialNotBound,
         /// Ours: it is not known yet whether a policy rendered the connection.
         WaitLifecycles,
+        /// Ours: the list that is referred to is not known yet.
+        WaitSyncResources,
     }
 }
 

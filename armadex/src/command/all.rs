@@ -47,7 +47,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         controllers::start(&mut process, leader, credentials);
     }
     let namespace = leader.own.namespace.clone();
-    synchro::start(&mut process, way, flags.synchro, flags.gates.feature_gates);
+    synchro::start(&mut process, way, flags.synchro, &flags.gates.feature_gates);
     apiserver::start(&mut process, &flags.serving, &namespace)?;
     process.run(flags.admin).await
 }

@@ -7,6 +7,8 @@ use armadex_control_plane::LeaseTerms;
 use armadex_synchro::{AllowedAddress, Config, ControlPlane, Gates, Metrics, lease_name};
 use clap::Args;
 
+use tracing::info;
+
 use crate::admin::AdminFlags;
 use crate::control_plane::ControlPlaneFlags;
 use crate::credentials::{CredentialFlags, NamespaceFlag, warn_of_everybodys};
@@ -94,7 +96,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         return Ok(());
     };
     let way = flags.control_plane.way_to_members().await?;
-    start(&mut process, way, flags.synchro, flags.gates.feature_gates);
+    start(&mut process, way, flags.synchro, &flags.gates.feature_gates);
     process.run(flags.admin).await
 }
 
@@ -103,10 +105,13 @@ pub(crate) fn start(
     process: &mut Process,
     way: Option<ControlPlane>,
     flags: SynchroFlags,
-    gates: FeatureGates,
+    gates: &FeatureGates,
 ) {
     let counted = Arc::<Metrics>::default();
     process.metrics.add_members(Arc::clone(&counted));
+    for words in &gates.without_effect {
+        info!("{words}");
+    }
     let (own, credentials) = (&flags.leader.own.namespace, &flags.credentials);
     warn_of_everybodys(credentials.credential_namespaces.iter().chain([own]));
     let name = lease_name(&flags.sharding_name, &process.store.identity());
@@ -128,7 +133,7 @@ pub(crate) fn start(
 
 fn config(
     flags: SynchroFlags,
-    gates: FeatureGates,
+    gates: &FeatureGates,
     lease: Option<LeaseTerms>,
     metrics: Arc<Metrics>,
 ) -> Config {
@@ -169,6 +174,7 @@ fn config(
         audit_every: Duration::from_secs(audit_every),
         gates: Gates {
             allow_sync_all_resources: gates.allow_sync_all_resources,
+            ignore_sync_lease: gates.ignore_sync_lease,
         },
         metrics,
     }
@@ -189,7 +195,7 @@ mod tests {
     fn config_of(flags: &[&str]) -> Config {
         let line = std::iter::once(&"synchro").chain(flags);
         let flags = Command::try_parse_from(line).expect("flags").flags;
-        config(flags, FeatureGates::default(), None, Arc::default())
+        config(flags, &FeatureGates::default(), None, Arc::default())
     }
 
     /// All that there is a flag for, in the order of the flags.

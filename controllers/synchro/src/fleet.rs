@@ -27,6 +27,7 @@ use crate::config::Shared;
 use crate::credentials::lifecycles::Lifecycles;
 use crate::credentials::secrets::SecretWatches;
 use crate::tree::finalizer;
+use crate::tree::reference::References;
 use crate::tree::{Ending, Order, Tree};
 
 /// Streams write what they hold, statuses are written; who does not manage that in time is cut off, and replays at the next start.
@@ -42,6 +43,7 @@ pub(crate) struct Fleet {
     client: Client,
     secrets: Arc<SecretWatches>,
     lifecycles: Arc<Lifecycles>,
+    references: Arc<References>,
     recorder: Recorder,
     trees: HashMap<String, Planted>,
     /// Trees that were told to end, by name; the next tree of that name waits for them.
@@ -74,7 +76,16 @@ impl Fleet {
                 client.clone(),
                 Arc::clone(&shared.parts),
             )),
-            lifecycles: Arc::new(Lifecycles::start(client.clone(), &shared.parts)),
+            lifecycles: Arc::new(Lifecycles::start(
+                client.clone(),
+                &shared.parts,
+                "the watch of PediaClusterLifecycles",
+            )),
+            references: Arc::new(References::start(
+                client.clone(),
+                &shared.parts,
+                "the watch of ClusterSyncResources",
+            )),
             shared,
             client,
             recorder,
@@ -245,6 +256,7 @@ impl Fleet {
             client: self.client.clone(),
             secrets: Arc::clone(&self.secrets),
             lifecycles: Arc::clone(&self.lifecycles),
+            references: Arc::clone(&self.references),
             recorder: self.recorder.clone(),
             _counted: self.shared.metrics.of(&cluster_name),
             name: cluster_name,

@@ -15,6 +15,7 @@ mod credentials;
 mod fleet;
 mod incoming;
 mod lock;
+mod named;
 mod parts;
 mod session;
 mod stream;

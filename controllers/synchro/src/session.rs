@@ -31,7 +31,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::{Backoff, LIVED, jittered};
-use armadex_crds::GroupResources;
 use armadex_crds::conditions::ClusterHealthyReason;
 use armadex_member::{Discovery, MemberError};
 use tokio::sync::watch;
@@ -43,6 +42,7 @@ use tracing::{info, warn};
 use crate::audit::{AuditedCluster, Auditor};
 use crate::session::away::Away;
 use crate::session::health::{Health, PROBE_PERIOD, Verdict};
+use crate::session::plan::Scope;
 use crate::session::reach::{Reached, Unreached};
 use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::strangers::Strangers;
@@ -349,7 +349,7 @@ impl Session {
     /// Starts and stops streams as the plan says; gives what that was of what is asked for.
     async fn apply(
         &self,
-        resources: &[GroupResources],
+        resources: &Scope,
         discovery: &Discovery,
         streams: &mut Streams,
     ) -> Found {

@@ -9,6 +9,7 @@ pub(crate) mod finalizer;
 mod idle;
 mod labels;
 mod made;
+pub(crate) mod reference;
 mod standing;
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 use armadex_backoff::Backoff;
 use armadex_control_plane::{Objects, Trouble, TroubleKind};
-use armadex_crds::PediaCluster;
+use armadex_crds::{PediaCluster, RenderedConnection};
 use armadex_member::{ConfigError, ControlPlane, Ground};
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, StoreError};
@@ -31,9 +32,10 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
 use crate::config::Shared;
-use crate::credentials::lifecycles::{Followed, Lifecycles};
+use crate::credentials::lifecycles::Lifecycles;
 use crate::credentials::secrets::{SecretWatches, Secrets};
 use crate::lock::lock;
+use crate::named::Followed;
 use crate::session::Wanted;
 use crate::told::board::Running;
 use crate::told::metrics::ClusterMetrics;
@@ -42,6 +44,7 @@ use crate::tree::entry::{Entrant, Entry};
 use crate::tree::idle::Idle;
 use crate::tree::labels::Labels;
 use crate::tree::made::{Made, Ready};
+use crate::tree::reference::{References, Referred};
 use crate::tree::standing::Standing;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -100,6 +103,7 @@ pub(crate) struct Tree {
     pub(crate) client: Client,
     pub(crate) secrets: Arc<SecretWatches>,
     pub(crate) lifecycles: Arc<Lifecycles>,
+    pub(crate) references: Arc<References>,
     pub(crate) recorder: Recorder,
     pub(crate) name: ClusterName,
     pub(crate) uid: String,
@@ -113,7 +117,9 @@ struct Branches {
     standing: Arc<Standing>,
     secrets: Secrets,
     /// What a policy rendered under this name.
-    policy: Followed,
+    policy: Followed<Option<RenderedConnection>>,
+    /// The list of resources that the object refers to.
+    referred: Referred,
     session: Option<Live>,
     /// The way to members by the control plane.
     control_plane: Option<ControlPlane>,
@@ -231,6 +237,7 @@ impl Tree {
                 changed = self.orders.changed() => if changed.is_err() { break Some(Ending::Shutdown) },
                 () = branches.secrets.changed() => {}
                 () = branches.policy.changed() => {}
+                () = branches.referred.changed() => {}
                 broke = broke(&mut branches.session) => {
                     let lived = branches.session.as_ref().map(|live| live.begun.elapsed());
                     entry = self.bury(&mut branches, broke).await;
@@ -262,6 +269,7 @@ impl Tree {
             standing,
             secrets: Secrets::new(Arc::clone(&self.secrets)),
             policy: self.lifecycles.follow(self.name.as_str()),
+            referred: Referred::new(Arc::clone(&self.references)),
             session: None,
             control_plane: self.shared.config.control_plane.clone(),
             made: Made::default(),
@@ -311,7 +319,9 @@ impl Tree {
             *entry = branches.dismiss_session().await;
         }
         if directed.refused && branches.session.is_none() {
-            let told = idle::tell(&mut branches.idle, entry, &entrant, &object).await;
+            let gates = self.shared.config.gates;
+            let asked = branches.referred.asked(&object.spec, gates).scope();
+            let told = idle::tell(&mut branches.idle, entry, &entrant, asked).await;
             if told && is_labelled {
                 branches.wait();
             }

@@ -4,24 +4,26 @@
 //! meaning; for others the first that `versions` allows. What is synced already stays until whole answers say that it is gone, and another version of it
 //! until the chosen one has been listed: `keep`.
 
-mod asked;
 mod builtin;
 mod chosen;
 mod keep;
+mod scope;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use armadex_crds::{AuthorizationMode, GroupResources, PediaClusterSpec};
 use armadex_member::Discovery;
 use armadex_model::{GroupVersionResource, ResourceType};
 
-use self::asked::ALL;
-pub(crate) use self::asked::is_wanted;
 pub(crate) use self::chosen::Missing;
 use self::chosen::{Chosen, Names};
 pub(crate) use self::keep::{Kept, Known};
+use self::scope::ALL;
+pub use self::scope::Gates;
+pub(crate) use self::scope::Scope;
 use crate::session::new_types::Wants;
 
 /// Resources that one PediaCluster may name: nobody names so many, and each is looked for in what the member serves.
@@ -30,13 +32,6 @@ const MOST_ASKED: usize = 5_000;
 const MOST_VERSIONS: usize = 50;
 /// No group, version or resource has a longer name. What is missing is told with its names, each time.
 const MOST_NAME_BYTES: usize = 253;
-
-/// What may be asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gates {
-    /// `AllowSyncAllResources`: the group `*` stands for every resource of every group.
-    pub allow_sync_all_resources: bool,
-}
 
 /// What to sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,12 +48,28 @@ pub(crate) struct Plan {
     pub(crate) wait: usize,
 }
 
+/// What a PediaCluster refers to as `syncResourcesRefName`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reference {
+    /// Nothing.
+    None,
+    /// A ClusterSyncResources of this name, which is not there.
+    Missing(String),
+    /// This list of one.
+    List {
+        /// Its name.
+        name: String,
+        /// What it asks for.
+        resources: Arc<[GroupResources]>,
+    },
+}
+
 /// A spec that asks for what cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidSyncResources {
     /// The group `*` while its gate is off.
-    #[error("syncResources: group \"*\" needs the feature gate AllowSyncAllResources")]
-    AllGroups,
+    #[error("{0}: group \"*\" needs the feature gate AllowSyncAllResources")]
+    AllGroups(String),
     /// More than anybody can want.
     #[error(
         "syncResources: {0} resources are named, above the limit of {MOST_ASKED}: name groups with \"*\""
@@ -66,9 +77,11 @@ pub(crate) enum InvalidSyncResources {
     TooMany(usize),
     /// The same of versions.
     #[error(
-        "syncResources: {versions} versions of group {group:?} are named, above the limit of {MOST_VERSIONS}: allow each with \"*\""
+        "{list}: {versions} versions of group {group:?} are named, above the limit of {MOST_VERSIONS}: allow each with \"*\""
     )]
     TooManyVersions {
+        /// Where.
+        list: String,
         /// The group.
         group: String,
         /// How many.
@@ -76,53 +89,81 @@ pub(crate) enum InvalidSyncResources {
     },
     /// What nothing is called.
     #[error(
-        "syncResources: a name of {0} bytes is no group, version or resource: the limit is {MOST_NAME_BYTES}"
+        "{list}: a name of {bytes} bytes is no group, version or resource: the limit is {MOST_NAME_BYTES}"
     )]
-    TooLong(usize),
-    /// A list by reference.
-    #[error(
-        "syncResourcesRefName is not served by this version of Armadex: put the list into syncResources"
-    )]
-    Reference,
+    TooLong {
+        /// Where.
+        list: String,
+        /// Of what is named there.
+        bytes: usize,
+    },
 }
 
-/// What can be said about a spec before the member is asked. The text is a warning for the user: what is asked for and not done,
-/// while all the rest is; mostly empty.
-pub(crate) fn check(spec: &PediaClusterSpec, gates: Gates) -> Result<String, InvalidSyncResources> {
-    let all = spec.sync_resources.iter().any(|entry| entry.group == ALL);
-    if all && !gates.allow_sync_all_resources {
-        return Err(InvalidSyncResources::AllGroups);
+/// What a spec asks for, as far as that can be said before the member is asked. The list that it refers to comes behind its own, as Clusterpedia has it. The text is a
+/// warning for the user: what is asked for and not done, while all the rest is; mostly empty.
+pub(crate) fn scope(
+    spec: &PediaClusterSpec,
+    reference: &Reference,
+    gates: Gates,
+) -> Result<(Scope, String), InvalidSyncResources> {
+    check("syncResources", &spec.sync_resources, gates)?;
+    let mut entries = spec.sync_resources.clone();
+    if let Reference::List { name, resources } = reference {
+        check(&format!("ClusterSyncResources {name}"), resources, gates)?;
+        entries.extend(resources.iter().cloned());
     }
-    let asked = spec.sync_resources.iter();
-    let asked = asked.map(|entry| entry.resources.len()).sum();
+    let asked = entries.iter().map(|entry| entry.resources.len()).sum();
     if asked > MOST_ASKED {
         return Err(InvalidSyncResources::TooMany(asked));
     }
-    spec.sync_resources.iter().try_for_each(check_names)?;
-    if !spec.sync_resources_ref_name.is_empty() {
-        return Err(InvalidSyncResources::Reference);
-    }
+    let warnings = [missing(reference), ignored(spec, &entries)];
+    let warnings = Vec::from_iter(warnings.into_iter().flatten());
+    Ok((Scope::new(entries, gates), warnings.join("; ")))
+}
+
+/// Clusterpedia's words, and which.
+fn missing(reference: &Reference) -> Option<String> {
+    let Reference::Missing(name) = reference else {
+        return None;
+    };
+    Some(format!(
+        "Warning: sync resource ref is not found: there is no ClusterSyncResources {name}, so syncResources alone count"
+    ))
+}
+
+fn ignored(spec: &PediaClusterSpec, entries: &[GroupResources]) -> Option<String> {
     let mut ignored = Vec::new();
     if spec.sync_all_custom_resources {
         ignored.push("syncAllCustomResources (name the groups in syncResources)");
     }
     let with_events = |entry: &GroupResources| !entry.events_involved_resources.is_empty();
-    if spec.sync_resources.iter().any(with_events) {
+    if entries.iter().any(with_events) {
         ignored.push("eventsInvolvedResources (sync the resource \"events\" instead)");
     }
     if spec.authorization_mode == Some(AuthorizationMode::OuterOnly) {
         ignored.push("authorizationMode outer-only (requests are authorised inside as well)");
     }
     if ignored.is_empty() {
-        return Ok(String::new());
+        return None;
     }
     let what = ignored.join(" and ");
-    Ok(format!(
+    Some(format!(
         "Warning: not served by this version of Armadex: {what}"
     ))
 }
 
-fn check_names(entry: &GroupResources) -> Result<(), InvalidSyncResources> {
+/// Whether the entries of a list can be meant.
+fn check(list: &str, entries: &[GroupResources], gates: Gates) -> Result<(), InvalidSyncResources> {
+    let all = entries.iter().any(|entry| entry.group == ALL);
+    if all && !gates.allow_sync_all_resources {
+        return Err(InvalidSyncResources::AllGroups(list.to_owned()));
+    }
+    entries
+        .iter()
+        .try_for_each(|entry| check_names(list, entry))
+}
+
+fn check_names(list: &str, entry: &GroupResources) -> Result<(), InvalidSyncResources> {
     let GroupResources {
         group,
         versions,
@@ -132,10 +173,14 @@ fn check_names(entry: &GroupResources) -> Result<(), InvalidSyncResources> {
     let names = versions.iter().chain(resources).chain([group]);
     let longest = names.map(String::len).max().unwrap_or_default();
     if longest > MOST_NAME_BYTES {
-        return Err(InvalidSyncResources::TooLong(longest));
+        return Err(InvalidSyncResources::TooLong {
+            list: list.to_owned(),
+            bytes: longest,
+        });
     }
     if versions.len() > MOST_VERSIONS {
         return Err(InvalidSyncResources::TooManyVersions {
+            list: list.to_owned(),
             group: group.clone(),
             versions: versions.len(),
         });
@@ -217,7 +262,7 @@ pub(crate) struct Draft<'a> {
 /// many, what is kept among them, for how much a member serves, and ceases to serve, is for the member to say.
 #[must_use]
 pub(crate) fn negotiate<'a>(
-    wanted: &[GroupResources],
+    wanted: &Scope,
     served: &'a Discovery,
     known: &'a Known,
     most: usize,
@@ -280,16 +325,17 @@ impl Draft<'_> {
 }
 
 /// Of several entries for one type the first counts.
-fn choose(wanted: &[GroupResources], served: &Discovery) -> Chosen {
+fn choose(wanted: &Scope, served: &Discovery) -> Chosen {
     let mut chosen = Chosen::default();
     let mut names = Names::default();
-    if wanted.iter().any(|entry| entry.group == ALL) {
+    if wanted.entries().iter().any(|entry| entry.group == ALL) {
         for (name, group) in &served.groups {
             chosen.add_all(name, group, &[]);
         }
+        chosen.leave_out(wanted);
         return chosen;
     }
-    for entry in wanted {
+    for entry in wanted.entries() {
         match served.groups.get(&entry.group) {
             None => chosen.miss_group(entry),
             Some(group) => {
@@ -303,5 +349,6 @@ fn choose(wanted: &[GroupResources], served: &Discovery) -> Chosen {
             }
         }
     }
+    chosen.leave_out(wanted);
     chosen
 }

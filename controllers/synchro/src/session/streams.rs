@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use armadex_crds::GroupResources;
 use armadex_crds::conditions::ResourceSyncReason;
 use armadex_member::{Etags, Member};
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
@@ -19,7 +18,7 @@ use crate::incoming::memory::ClusterMemory;
 use crate::session::discoveries::{ByWay, ClusterDiscovery};
 use crate::session::doubts::Doubts;
 use crate::session::in_line::InLine;
-use crate::session::plan::{self, Known, Missing, Plan};
+use crate::session::plan::{Known, Missing, Plan, Scope};
 use crate::session::rediscovery::{Found, Rediscovery, Rest};
 use crate::session::task::Session;
 use crate::session::unwanted;
@@ -57,7 +56,7 @@ pub(super) struct Streams {
     /// What leaves if the member's next whole answer has no place for it either.
     doubts: Doubts,
     /// What a plan found to be missing, and what was asked for then.
-    missing: (Vec<Missing>, Vec<GroupResources>),
+    missing: (Vec<Missing>, Scope),
     /// What runs is what a plan says.
     known: bool,
     /// A stream ended that the store did not have at the last look. Its opening may be on its way there.
@@ -91,7 +90,7 @@ impl Streams {
             running: BTreeMap::new(),
             stored: Vec::new(),
             doubts: Doubts::default(),
-            missing: (session.board.facts().missing, Vec::new()),
+            missing: (session.board.facts().missing, Scope::default()),
             known: false,
             unseen: false,
         }
@@ -206,19 +205,19 @@ impl Streams {
     }
 
     /// The same when it is asked for something else. How much of that waits is not known before the member answers.
-    pub(super) async fn ask_for(&mut self, asked: &[GroupResources]) {
+    pub(super) async fn ask_for(&mut self, asked: &Scope) {
         self.metrics.waiting_types.set(0);
         self.withdraw(asked).await;
     }
 
     /// This is missing of what is asked for.
-    pub(super) fn miss(&mut self, missing: Vec<Missing>, asked: &[GroupResources]) {
-        self.missing = (missing, asked.to_vec());
+    pub(super) fn miss(&mut self, missing: Vec<Missing>, asked: &Scope) {
+        self.missing = (missing, asked.clone());
         self.show_missing(asked);
     }
 
     /// Of what was found to be missing all that is asked for now: who takes an edit back is told of all of it again.
-    fn show_missing(&self, asked: &[GroupResources]) {
+    fn show_missing(&self, asked: &Scope) {
         let (missing, of) = &self.missing;
         let is_wanted = |missing: &&Missing| of == asked || missing.is_wanted(asked);
         let missing = missing.iter().filter(is_wanted).cloned().collect();
@@ -226,13 +225,13 @@ impl Streams {
     }
 
     /// Stops and hides what nobody asks for any more, whether the member answers or not; whether all of that is hidden.
-    pub(super) async fn withdraw(&mut self, asked: &[GroupResources]) -> bool {
-        self.end_unless(|resource, _| plan::is_wanted(asked, resource))
+    pub(super) async fn withdraw(&mut self, asked: &Scope) -> bool {
+        self.end_unless(|resource, _| asked.asks_for(resource))
             .await;
         self.count();
         // Streams that are paused are shown as well.
         let mut shown = self.board.streams();
-        shown.retain(|(resource, _)| plan::is_wanted(asked, resource));
+        shown.retain(|(resource, _)| asked.asks_for(resource));
         self.board.show_streams(shown);
         self.show_missing(asked);
         let hidden = unwanted::hide_all(&self.shared, (&self.name, self.cluster), asked).await;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use armadex_crds::GroupResources;
 use armadex_member::{Connection, Member};
 use armadex_model::ClusterName;
 use armadex_storage::ClusterId;
@@ -12,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::audit::Audits;
 use crate::config::Shared;
 use crate::session::new_types::NewTypes;
+use crate::session::plan::Scope;
 use crate::told::board::Board;
 
 /// What a session is to do; replaced as the PediaCluster and its Secrets change.
@@ -24,7 +24,7 @@ pub(crate) struct Wanted {
     /// That of the way by the control plane, if there is one.
     pub(crate) by_control_plane: Option<Arc<Member>>,
     /// What to sync.
-    pub(crate) resources: Vec<GroupResources>,
+    pub(crate) resources: Scope,
 }
 
 /// What a session needs to know.

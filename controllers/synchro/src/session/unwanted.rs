@@ -1,12 +1,11 @@
 //! Types that are stored and not asked for any more: hidden at once, whether the member answers or not, for that takes nothing from it.
 
-use armadex_crds::GroupResources;
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, StoreError, StreamState};
 use tracing::{info, warn};
 
 use crate::config::Shared;
-use crate::session::plan;
+use crate::session::plan::Scope;
 use crate::told::outages;
 
 /// Hides what is stored of a cluster and asked for in no version; whether all of it is hidden, or that the cluster is another synchro's. Of what is asked for
@@ -14,7 +13,7 @@ use crate::told::outages;
 pub(crate) async fn hide_all(
     shared: &Shared,
     (name, cluster): (&ClusterName, ClusterId),
-    asked: &[GroupResources],
+    asked: &Scope,
 ) -> Result<bool, StoreError> {
     let stored = match shared.sink.streams(cluster).await {
         Ok(stored) => stored,
@@ -23,7 +22,7 @@ pub(crate) async fn hide_all(
             return Ok(false);
         }
     };
-    let is_unwanted = |stored: &&StreamState| !plan::is_wanted(asked, &stored.resource);
+    let is_unwanted = |stored: &&StreamState| !asked.asks_for(&stored.resource);
     hide(shared, (name, cluster), stored.iter().filter(is_unwanted)).await
 }
 
@@ -80,7 +79,7 @@ mod tests {
         stage.breaking.refuse("streams", 100);
         for attempt in 0..100 {
             let name = name(&format!("m{}", attempt % 10));
-            let hidden = hide_all(&shared, (&name, ClusterId(1)), &[]).await;
+            let hidden = hide_all(&shared, (&name, ClusterId(1)), &Scope::default()).await;
             assert!(!hidden.expect("it is nobody else's"));
         }
         assert_eq!(told.told().len(), 1);

@@ -211,6 +211,7 @@ mod tests {
     use super::*;
     use crate::incoming::memory::ClusterMemory;
     use crate::session::in_line::InLine;
+    use crate::session::plan::Scope;
     use crate::testing::request::{Request, through_pipes};
 
     /// A member that answers small questions, and what it serves once that is so.
@@ -245,7 +246,7 @@ mod tests {
             connection: Connection::plain("http://member"),
             member: Arc::clone(&member),
             by_control_plane: None,
-            resources: Vec::new(),
+            resources: Scope::default(),
         };
         let way = Way {
             member,

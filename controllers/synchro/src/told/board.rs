@@ -50,7 +50,7 @@ pub(crate) enum Validated {
     #[default]
     Unknown,
     /// It is not known yet, and why.
-    Waits(String),
+    Waits(ClusterValidatedReason, String),
     /// It does; a warning, mostly empty.
     Yes(String),
     /// It does not, and why.

@@ -128,11 +128,7 @@ fn said(status: ConditionStatus, reason: impl Into<String>, message: impl Into<S
 fn validated(validated: &Validated) -> Option<Said> {
     match validated {
         Validated::Unknown => None,
-        Validated::Waits(message) => Some(said(
-            ConditionStatus::Unknown,
-            ClusterValidatedReason::WaitLifecycles,
-            message,
-        )),
+        Validated::Waits(reason, message) => Some(said(ConditionStatus::Unknown, *reason, message)),
         Validated::Yes(warning) => Some(said(
             ConditionStatus::True,
             ClusterValidatedReason::Validated,
@@ -152,7 +148,7 @@ fn running(facts: &Facts) -> Said {
             SynchroRunningReason::WaitInit,
             in_line(facts).unwrap_or("pediacluster is validated"),
         ),
-        (Running::Waiting, Validated::Waits(message)) => said(
+        (Running::Waiting, Validated::Waits(_, message)) => said(
             ConditionStatus::False,
             SynchroRunningReason::WaitInit,
             message,

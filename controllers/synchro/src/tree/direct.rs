@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use armadex_crds::conditions::ClusterValidatedReason;
-use armadex_crds::{AUDIT_ANNOTATION, AUDIT_REQUEST_CHARS, GroupResources, PediaCluster};
+use armadex_crds::{AUDIT_ANNOTATION, AUDIT_REQUEST_CHARS, PediaCluster};
 use armadex_member::{
     ConfigError, Connection, ControlPlane, Ground, Member, Policy, referenced_secrets, validate,
 };
@@ -17,11 +17,13 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{Branches, Live, Tree, edited, labels};
 use crate::audit::Audits;
 use crate::credentials::grounds::{SETTLING, stance};
+use crate::credentials::lifecycles;
 use crate::credentials::secrets::Snapshot;
-use crate::session::plan;
+use crate::session::plan::Scope;
 use crate::session::{Session, Wanted};
 use crate::told::board::Validated;
 use crate::tree::made::{Inputs, Ready};
+use crate::tree::reference::Asked;
 
 /// What is left to do.
 #[derive(Default)]
@@ -47,7 +49,13 @@ impl Tree {
         branches
             .secrets
             .follow(referenced_secrets(&object.spec, &scope));
-        let policy = branches.policy.now();
+        let policy = lifecycles::policy(branches.policy.now());
+        let asked = branches
+            .referred
+            .asked(&object.spec, self.shared.config.gates);
+        if asked == Asked::Awaited {
+            return Directed::default();
+        }
         let made = match branches.secrets.snapshot() {
             Snapshot::Incomplete => return Directed::default(),
             Snapshot::Failed(error) => Err(error),
@@ -71,7 +79,7 @@ impl Tree {
             ground,
             warnings,
         } = ready;
-        let (validated, resources) = self.checked(object, warnings);
+        let (validated, resources) = checked(asked, object, warnings);
         branches.standing.board.update(|facts| {
             facts.generation = object.metadata.generation;
             facts.validated = validated;
@@ -94,26 +102,6 @@ impl Tree {
         Directed {
             refused: branches.session.is_none(),
             ..Directed::default()
-        }
-    }
-
-    /// Whether what is asked for can be, what it is then, and what should be mended beside these warnings.
-    fn checked(
-        &self,
-        object: &PediaCluster,
-        mut warnings: Vec<String>,
-    ) -> (Validated, Option<Vec<GroupResources>>) {
-        match plan::check(&object.spec, self.shared.config.gates) {
-            Ok(warning) => {
-                warnings.extend((!warning.is_empty()).then_some(warning));
-                warnings.extend(labels::warning(object));
-                let resources = object.spec.sync_resources.clone();
-                (Validated::Yes(warnings.join("; ")), Some(resources))
-            }
-            Err(error) => {
-                let reason = ClusterValidatedReason::InvalidSyncResources;
-                (Validated::No(reason, error.to_string()), None)
-            }
         }
     }
 
@@ -261,9 +249,37 @@ fn by_control_plane(
     Ok(member.transpose()?.map(Arc::new))
 }
 
+/// Whether what is asked for can be, what it is then, and what should be mended beside these warnings.
+fn checked(
+    asked: Asked,
+    object: &PediaCluster,
+    warnings: Vec<String>,
+) -> (Validated, Option<Scope>) {
+    match asked {
+        Asked::For(scope, warning) => {
+            // What Clusterpedia says as well comes first.
+            let first = (!warning.is_empty()).then_some(warning);
+            let all = first.into_iter().chain(warnings);
+            let all = Vec::from_iter(all.chain(labels::warning(object)));
+            (Validated::Yes(all.join("; ")), Some(scope))
+        }
+        Asked::Invalid(error) => {
+            let reason = ClusterValidatedReason::InvalidSyncResources;
+            (Validated::No(reason, error.to_string()), None)
+        }
+        Asked::Unknown(why) => {
+            let reason = ClusterValidatedReason::WaitSyncResources;
+            (Validated::Waits(reason, why), None)
+        }
+        Asked::Awaited => (Validated::Unknown, None),
+    }
+}
+
 fn told(error: &ConfigError, object: &PediaCluster) -> Validated {
     match error {
-        ConfigError::Unlisted { .. } => Validated::Waits(error.to_string()),
+        ConfigError::Unlisted { .. } => {
+            Validated::Waits(ClusterValidatedReason::WaitLifecycles, error.to_string())
+        }
         ConfigError::Unbound { .. } | ConfigError::Unrendered { .. } => Validated::No(
             ClusterValidatedReason::CredentialNotBound,
             error.to_string(),

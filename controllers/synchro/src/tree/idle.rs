@@ -1,11 +1,11 @@
 //! A cluster that no session can be begun for, as its conditions say: what is stored of it is not kept up to date. Searches are told, whoever
 //! stored it, and what is not asked for any more is hidden.
 
-use armadex_crds::{GroupResources, PediaCluster};
 use armadex_storage::{ClusterId, Health, StoreError};
 use tracing::warn;
 
-use crate::session::{plan, unwanted};
+use crate::session::plan::Scope;
+use crate::session::unwanted;
 use crate::tree::entry::{Entrant, Entry, Unentered};
 
 /// For whoever searches; names of Secrets are for whoever may read the PediaCluster.
@@ -16,7 +16,7 @@ const REASON: &str = "its member may not be read now, the conditions of its Pedi
 pub(super) struct Idle {
     cluster: ClusterId,
     /// `None` where it cannot be said: nothing is hidden.
-    asked: Option<Vec<GroupResources>>,
+    asked: Option<Scope>,
 }
 
 /// Tells the store what it has to know, unless it is `known` to it; whether it has been told all of it.
@@ -24,9 +24,9 @@ pub(super) async fn tell(
     known: &mut Option<Idle>,
     entry: &mut Entry,
     entrant: &Entrant<'_>,
-    object: &PediaCluster,
+    asked: Option<Scope>,
 ) -> bool {
-    let told = tell_anew(known, entry, entrant, object).await;
+    let told = tell_anew(known, entry, entrant, asked).await;
     told.unwrap_or_else(|error| {
         if let Some(words) = error.news(entrant) {
             warn!(cluster = %entrant.name, error = words, "the store was not told that a cluster is not kept up to date, retrying; others that fail alike are not told of");
@@ -39,12 +39,9 @@ async fn tell_anew(
     known: &mut Option<Idle>,
     entry: &mut Entry,
     entrant: &Entrant<'_>,
-    object: &PediaCluster,
+    asked: Option<Scope>,
 ) -> Result<bool, Unentered> {
     let cluster = entry.number(entrant).await?;
-    let spec = &object.spec;
-    let is_valid = plan::check(spec, entrant.shared.config.gates).is_ok();
-    let asked = is_valid.then(|| spec.sync_resources.clone());
     let idle = Idle { cluster, asked };
     if known.as_ref() == Some(&idle) {
         return Ok(true);

@@ -1,6 +1,7 @@
 //! To whom credentials are sent, and to whom not: a control plane in a value, scripted members, a real store.
 
 mod around;
+mod reference;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,9 +1,15 @@
-//! What is known of lifecycles, on a control plane in a value.
+//! What is known of lifecycles, and of any objects by their names, on a control plane in a value.
+
+use std::time::Duration;
 
 use armadex_control_plane::testing::{Host, ServedType};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::named::Followed;
+use crate::parts::Parts;
+
+type Lifecycle = Named<Option<RenderedConnection>>;
 
 const LIFECYCLES: ServedType = ServedType::new(
     "policy.clusterpedia.io",
@@ -23,15 +29,19 @@ fn lifecycle(digest: Option<&str>) -> Value {
                     "template": "", "creationCondition": ""}, "status": status})
 }
 
-fn digest(policy: &Policy) -> Option<&str> {
-    match policy {
-        Policy::Rendered(rendered) => Some(&rendered.digest),
+fn start(host: &Host) -> Lifecycles {
+    Lifecycles::start(host.client(), &Parts::default(), "the watch of lifecycles")
+}
+
+fn digest(lifecycle: &Lifecycle) -> Option<&str> {
+    match lifecycle {
+        Named::Found(Some(rendered)) => Some(&rendered.digest),
         _ => None,
     }
 }
 
-impl Followed {
-    async fn comes_to(&mut self, what: &str, holds: impl Fn(&Policy) -> bool) {
+impl Followed<Option<RenderedConnection>> {
+    async fn comes_to(&mut self, what: &str, holds: impl Fn(&Lifecycle) -> bool) {
         let wait = async {
             while !holds(&self.now()) {
                 self.changed().await;
@@ -47,45 +57,45 @@ async fn what_is_recorded_is_followed_by_name_with_one_watch() {
     let host = Host::new(&[LIFECYCLES]);
     host.put(&path("east"), lifecycle(Some("a")));
     host.put(&path("silent"), lifecycle(None));
-    let lifecycles = Lifecycles::start(host.client(), &Parts::default());
+    let lifecycles = start(&host);
     let mut east = lifecycles.follow("east");
-    assert_eq!(east.now(), Policy::Unlisted(String::new()));
+    assert_eq!(east.now(), Named::Unlisted(String::new()));
     let mut silent = lifecycles.follow("silent");
     let mut absent = lifecycles.follow("absent");
-    east.comes_to("a", |policy| digest(policy) == Some("a"))
+    east.comes_to("a", |lifecycle| digest(lifecycle) == Some("a"))
         .await;
     silent
-        .comes_to("silence", |policy| *policy == Policy::Silent)
+        .comes_to("silence", |lifecycle| *lifecycle == Named::Found(None))
         .await;
     absent
-        .comes_to("absence", |policy| *policy == Policy::Absent)
+        .comes_to("absence", |lifecycle| *lifecycle == Named::Absent)
         .await;
     assert_eq!(digest(&lifecycles.follow("east").now()), Some("a"));
     host.put(&path("east"), lifecycle(Some("b")));
-    east.comes_to("b", |policy| digest(policy) == Some("b"))
+    east.comes_to("b", |lifecycle| digest(lifecycle) == Some("b"))
         .await;
     host.put(&path("absent"), lifecycle(Some("c")));
     absent
-        .comes_to("c", |policy| digest(policy) == Some("c"))
+        .comes_to("c", |lifecycle| digest(lifecycle) == Some("c"))
         .await;
     host.remove(&path("absent"));
     absent
-        .comes_to("absence again", |policy| *policy == Policy::Absent)
+        .comes_to("absence again", |lifecycle| *lifecycle == Named::Absent)
         .await;
     let asked = ["list", "watch"].map(|verb| host.asked(verb, LIFECYCLES.resource));
     assert_eq!(asked, [1, 1]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_the_kind_is_not_served_there_is_no_policy_until_it_is() {
+async fn where_the_kind_is_not_served_there_is_none_until_it_is() {
     let host = Host::new(&[]);
-    let lifecycles = Lifecycles::start(host.client(), &Parts::default());
+    let lifecycles = start(&host);
     let mut east = lifecycles.follow("east");
-    east.comes_to("absence", |policy| *policy == Policy::Absent)
+    east.comes_to("absence", |lifecycle| *lifecycle == Named::Absent)
         .await;
     host.serve(LIFECYCLES);
     host.put(&path("east"), lifecycle(Some("a")));
-    east.comes_to("a", |policy| digest(policy) == Some("a"))
+    east.comes_to("a", |lifecycle| digest(lifecycle) == Some("a"))
         .await;
 }
 
@@ -93,16 +103,16 @@ async fn where_the_kind_is_not_served_there_is_no_policy_until_it_is() {
 async fn what_may_not_be_listed_is_not_known_and_says_why() {
     let host = Host::new(&[LIFECYCLES]);
     host.forbid("list", LIFECYCLES.resource);
-    let lifecycles = Lifecycles::start(host.client(), &Parts::default());
+    let lifecycles = start(&host);
     let mut east = lifecycles.follow("east");
     east.comes_to(
         "trouble",
-        |policy| matches!(policy, Policy::Unlisted(why) if why.contains("is forbidden")),
+        |lifecycle| matches!(lifecycle, Named::Unlisted(why) if why.contains("is forbidden")),
     )
     .await;
     assert_eq!(lifecycles.follow("west").now(), east.now());
     host.permit_all();
-    east.comes_to("absence", |policy| *policy == Policy::Absent)
+    east.comes_to("absence", |lifecycle| *lifecycle == Named::Absent)
         .await;
 }
 
@@ -112,9 +122,9 @@ async fn what_was_known_stays_while_the_watch_fails_and_goes_with_the_next_list(
     for name in ["east", "west"] {
         host.put(&path(name), lifecycle(Some("a")));
     }
-    let lifecycles = Lifecycles::start(host.client(), &Parts::default());
+    let lifecycles = start(&host);
     let mut east = lifecycles.follow("east");
-    east.comes_to("a", |policy| digest(policy) == Some("a"))
+    east.comes_to("a", |lifecycle| digest(lifecycle) == Some("a"))
         .await;
     host.forbid("list", LIFECYCLES.resource);
     host.remove(&path("east"));
@@ -126,15 +136,9 @@ async fn what_was_known_stays_while_the_watch_fails_and_goes_with_the_next_list(
     }
     assert_eq!(digest(&east.now()), Some("a"));
     host.permit_all();
-    east.comes_to("absence", |policy| *policy == Policy::Absent)
+    east.comes_to("absence", |lifecycle| *lifecycle == Named::Absent)
         .await;
     assert_eq!(lifecycles.kept(), ["east"]);
     drop(east);
     assert_eq!(lifecycles.kept(), [""; 0]);
-}
-
-impl Lifecycles {
-    fn kept(&self) -> Vec<String> {
-        self.names.lock().by_name.keys().cloned().collect()
-    }
 }

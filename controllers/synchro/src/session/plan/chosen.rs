@@ -6,9 +6,11 @@ use armadex_crds::{GroupResources, conditions};
 use armadex_member::{Group, ServedResource, Version, VersionState};
 use armadex_model::{GroupVersionResource, ResourceType};
 
-use super::asked::{ALL, is_any};
 use super::builtin;
+use super::scope::{ALL, Scope, is_any};
 
+/// Why Leases are not synced.
+const LEFT_OUT: &str = "the feature gate IgnoreSyncLease leaves them out";
 /// Versions that a message names.
 const TOLD_VERSIONS: usize = 3;
 /// What is asked for and not synced, one by one: some 400 bytes each of a status that may have 1.5 MiB. Where names are long it says itself of how
@@ -30,9 +32,9 @@ pub(crate) struct Missing {
 
 impl Missing {
     /// Whether it is still asked for, in the words in which it was.
-    pub(crate) fn is_wanted(&self, wanted: &[GroupResources]) -> bool {
+    pub(crate) fn is_wanted(&self, wanted: &Scope) -> bool {
         let is_named = |asked: &String| asked == ALL || *asked == self.resource;
-        wanted.iter().any(|entry| {
+        wanted.entries().iter().any(|entry| {
             let is_of_group = entry.group == self.group && entry.resources.iter().any(is_named);
             entry.group == ALL || self.group == ALL || is_of_group
         })
@@ -209,6 +211,16 @@ impl Chosen {
         self.types
             .entry(key)
             .or_insert_with(|| resource_type(group, version, found));
+    }
+
+    /// Chooses nothing that is never synced.
+    pub(super) fn leave_out(&mut self, wanted: &Scope) {
+        let chosen = self.types.values().map(|chosen| &chosen.gvr);
+        let left_out = chosen.filter(|gvr| wanted.leaves_out(gvr));
+        let left_out: Vec<_> = left_out.cloned().collect();
+        for gvr in left_out {
+            self.withdraw(&gvr, LEFT_OUT);
+        }
     }
 
     pub(super) fn miss_group(&mut self, entry: &GroupResources) {

@@ -6,12 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use armadex_crds::GroupResources;
 use armadex_member::{Discovery, VersionState};
 use armadex_model::{GroupVersionResource, ResourceType};
 
-use super::asked::is_asked;
 use super::chosen::{Chosen, obstacle, resource_type};
+use super::scope::Scope;
 
 /// What is stored or synced of a cluster when a plan is made.
 #[derive(Clone, Debug, Default)]
@@ -38,12 +37,7 @@ pub(crate) struct Kept {
 }
 
 /// Puts what is known, and not yet proven to be gone, in the place of what was chosen instead, or leaves it beside another version that is known as well.
-pub(super) fn keep(
-    chosen: &mut Chosen,
-    wanted: &[GroupResources],
-    served: &Discovery,
-    known: &Known,
-) -> Kept {
+pub(super) fn keep(chosen: &mut Chosen, wanted: &Scope, served: &Discovery, known: &Known) -> Kept {
     let mut kept = Kept::default();
     for gvr in unproven(chosen, wanted, served, known) {
         let failure = failure(served, &gvr.group);
@@ -68,7 +62,7 @@ pub(super) fn keep(
 /// the one that has been listed and this one came to take its place: then the order in which the member tells them is another one than it was.
 fn unproven<'a>(
     chosen: &Chosen,
-    wanted: &[GroupResources],
+    wanted: &Scope,
     served: &Discovery,
     known: &'a Known,
 ) -> Vec<&'a GroupVersionResource> {
@@ -77,7 +71,7 @@ fn unproven<'a>(
         is_there && !is_reversed(chosen, known, gvr)
     };
     let others = others(chosen, served, known).into_iter();
-    let asked = others.filter(|resource| is_asked(wanted, resource));
+    let asked = others.filter(|resource| wanted.asks_for_version(resource));
     let gvrs = asked.map(|resource| &resource.gvr);
     gvrs.filter(|gvr| !is_decided(gvr)).collect()
 }

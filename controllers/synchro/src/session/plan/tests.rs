@@ -81,8 +81,12 @@ fn member() -> Discovery {
     }
 }
 
+fn wanted(text: &str) -> Scope {
+    Scope::new(entries(text), Gates::default())
+}
+
 /// `group: resource resource @version @version`, one entry a line.
-fn wanted(text: &str) -> Vec<GroupResources> {
+fn entries(text: &str) -> Vec<GroupResources> {
     let entry = |line: &str| {
         let (group, rest) = line.split_once(':').unwrap();
         let (versions, resources): (Vec<_>, Vec<_>) = rest
@@ -105,7 +109,7 @@ fn wanted(text: &str) -> Vec<GroupResources> {
 }
 
 /// With what may begin now.
-fn negotiate(wanted: &[GroupResources], served: &Discovery, known: &Known, new: &NewTypes) -> Plan {
+fn negotiate(wanted: &Scope, served: &Discovery, known: &Known, new: &NewTypes) -> Plan {
     let draft = super::negotiate(wanted, served, known, new.most());
     let begin = new.let_in(&draft.wants());
     draft.plan(&begin)
@@ -195,26 +199,110 @@ fn a_star_stands_for_all_that_can_be_synced() {
     assert_eq!(shown("*: x").lines().count(), 6);
 }
 
+/// What is said about a spec that refers to nothing.
+fn check(spec: &PediaClusterSpec, gates: Gates) -> Result<String, InvalidSyncResources> {
+    scope(spec, &Reference::None, gates).map(|(_, warning)| warning)
+}
+
 #[test]
-fn what_is_not_served_yet_is_refused_by_name() {
-    let mut spec = PediaClusterSpec {
-        sync_resources: wanted("*: *"),
+fn all_groups_are_asked_for_where_the_gate_lets_them_be() {
+    let spec = PediaClusterSpec {
+        sync_resources: entries("*: *"),
         ..PediaClusterSpec::default()
     };
     let error = check(&spec, Gates::default()).unwrap_err().to_string();
-    assert!(error.contains("AllowSyncAllResources"), "{error}");
+    assert_eq!(
+        error,
+        "syncResources: group \"*\" needs the feature gate AllowSyncAllResources"
+    );
     let gates = Gates {
         allow_sync_all_resources: true,
+        ..Gates::default()
     };
     assert_eq!(check(&spec, gates).as_deref(), Ok(""));
-    spec.sync_all_custom_resources = true;
+    let shared = Reference::List {
+        name: "common".to_owned(),
+        resources: entries("*: *").into(),
+    };
+    let error = scope(&PediaClusterSpec::default(), &shared, Gates::default()).unwrap_err();
     assert!(
-        check(&spec, gates)
-            .unwrap()
-            .contains("syncAllCustomResources")
+        error
+            .to_string()
+            .starts_with("ClusterSyncResources common: group"),
+        "{error}"
     );
-    spec.sync_resources_ref_name = "common".into();
-    assert_eq!(check(&spec, gates), Err(InvalidSyncResources::Reference));
+}
+
+#[test]
+fn a_list_that_is_referred_to_comes_behind_the_own_one() {
+    let spec = PediaClusterSpec {
+        sync_resources: entries(": pods\nexample.com: foos @v1"),
+        ..PediaClusterSpec::default()
+    };
+    let shown = |reference: &Reference| {
+        let (scope, warning) = scope(&spec, reference, Gates::default()).expect("a scope");
+        let plan = negotiate(&scope, &member(), &Known::default(), &most(usize::MAX));
+        format!("{}\n{warning}", told(&plan))
+    };
+    let shared = Reference::List {
+        name: "common".to_owned(),
+        resources: entries("example.com: foos bars @v2 @v1\n: secrets").into(),
+    };
+    assert_snapshot!(shown(&shared), @r"
+    pods/v1
+    secrets/v1
+    bars.example.com/v1
+    foos.example.com/v1
+    ");
+    assert_snapshot!(shown(&Reference::Missing("common".to_owned())), @r"
+    pods/v1
+    foos.example.com/v1
+    Warning: sync resource ref is not found: there is no ClusterSyncResources common, so syncResources alone count
+    ");
+}
+
+#[test]
+fn leases_are_left_out_where_the_gate_says_so() {
+    let leases = ResourceType {
+        gvr: GroupVersionResource::new("coordination.k8s.io", "v1", "leases"),
+        kind: "Lease".into(),
+        namespaced: true,
+        singular: "lease".into(),
+        short_names: vec![],
+        categories: vec![],
+    };
+    let whole: &[&str] = &["get", "list", "watch"];
+    let mut lease = resource("leases", "lease", whole);
+    lease.kind = "Lease".into();
+    let group = Group {
+        versions: vec![served("v1", vec![lease])],
+    };
+    let mut member = member();
+    member
+        .groups
+        .insert("coordination.k8s.io".to_owned(), group);
+    let shown = |text: &str, ignore_sync_lease| {
+        let gates = Gates {
+            ignore_sync_lease,
+            allow_sync_all_resources: true,
+        };
+        let scope = Scope::new(entries(text), gates);
+        assert_eq!(scope.asks_for(&leases), !ignore_sync_lease, "{text}");
+        let plan = negotiate(&scope, &member, &Known::default(), &most(usize::MAX));
+        told(&plan)
+    };
+    for text in [
+        "coordination.k8s.io: lease",
+        "coordination.k8s.io: *",
+        "*: *",
+    ] {
+        assert!(shown(text, false).contains("leases.coordination.k8s.io/v1"));
+        let left_out = shown(text, true);
+        let words =
+            "- leases.coordination.k8s.io/v1: the feature gate IgnoreSyncLease leaves them out";
+        let of_leases = left_out.lines().filter(|line| line.contains("leases"));
+        assert_eq!(of_leases.collect::<Vec<_>>(), [words], "{text}");
+    }
 }
 
 #[test]
@@ -332,7 +420,7 @@ fn more_names_than_anybody_wants_are_refused() {
 #[test]
 fn names_that_nothing_has_and_versions_that_nobody_means_are_refused() {
     let check = |change: &dyn Fn(&mut GroupResources)| {
-        let mut entry = wanted("apps: deployments @v1").remove(0);
+        let mut entry = entries("apps: deployments @v1").remove(0);
         change(&mut entry);
         let spec = PediaClusterSpec {
             sync_resources: vec![entry],
