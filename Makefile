@@ -46,7 +46,7 @@ demo-seed: $(E2E)
 demo-down: $(E2E)
 	@$(E2E) down
 
-.PHONY: test databases check unit budgets bench-store e2e e2e-ha e2e-upgrade gen gen-current deny commits
+.PHONY: test databases check unit budgets bench-store e2e e2e-ha e2e-upgrade e2e-helm3 gen gen-current deny commits
 
 # What was not run for want of a database server, or of Karmada, says so in the first file, advisories that could not be checked in the second; `make test`
 # ends with both.
@@ -101,6 +101,20 @@ e2e-upgrade: tools databases
 	former="$$(sh e2e/former.sh)" && older="$$(sh e2e/former.sh history)" && \
 		ARMADEX_FORMER_BIN="$$former" ARMADEX_OLDER_BIN="$$older" ARMADEX_TEST_DATABASES=require ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" \
 		cargo test --locked --package armadex-e2e --test upgrade --test charted -- --ignored --test-threads 1 --nocapture
+
+# The chart by helm 3, which is built from its module as its own Makefile does, once; no part of `make test`. Without a cluster it prints no notes, which the three that are left out read.
+HELM_3 := 3.22.0
+# Of the Kubernetes whose client it has: what it takes a cluster for that it does not ask.
+HELM_3_KUBERNETES := 37
+HELM_3_FOLDER := $(abspath $(TARGET))/helm-$(HELM_3)
+
+$(HELM_3_FOLDER)/helm:
+	GOBIN="$(HELM_3_FOLDER)" CGO_ENABLED=0 go install -trimpath -ldflags "-s -w -X helm.sh/helm/v3/internal/version.version=v$(HELM_3) \
+		-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=$(HELM_3_KUBERNETES)" helm.sh/helm/v3/cmd/helm@v$(HELM_3)
+
+e2e-helm3: tools databases $(HELM_3_FOLDER)/helm
+	ARMADEX_E2E_HELM="$(HELM_3_FOLDER)/helm" ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e --test chart --test charted -- \
+		--skip the_notes_ --skip with_another_value_than_the_one_that_is_tried_something_else_is_made
 
 # make commits FROM=main: whether each commit since then builds, tests and all. A minute or two for each, and no part of `make test`.
 commits: prerequisites

@@ -321,7 +321,7 @@ fn no_program_of_the_end_to_end_tests_runs_without_a_limit() {
         // Both are waited for in a `timeout`.
         ("tests/fleets/demo.rs", "1 spawn, 1 output, 1 wait"),
         // By `timeout 120`.
-        ("tests/chart/helm.rs", "3 output"),
+        ("tests/chart/helm.rs", "4 output"),
         ("tests/fleets/desk.rs", "1 output"),
     ];
     let expected = expected.map(|(name, runs)| (name.to_owned(), runs.to_owned()));

@@ -16,6 +16,9 @@ use anyhow::{Context, Result};
 use crate::progress::note;
 use module::Module;
 
+/// Another helm than the one that is found: one of a release that is not looked for.
+const HELM: &str = "ARMADEX_E2E_HELM";
+
 /// Where each program is.
 #[derive(Debug, Clone)]
 pub struct Tools {
@@ -43,9 +46,14 @@ impl Tools {
     }
 }
 
-/// helm, found or built as the others: no fleet needs it.
+/// helm, found or built as the others, unless one is named: no fleet needs it.
 pub fn helm() -> Result<PathBuf> {
-    Ok(directory(&Module::helm())?.join("helm"))
+    match set(HELM) {
+        Some(named) => {
+            std::fs::canonicalize(&named).with_context(|| format!("${HELM} is {}", named.display()))
+        }
+        None => Ok(directory(&Module::helm())?.join("helm")),
+    }
 }
 
 /// promtool, likewise.
@@ -70,13 +78,15 @@ pub fn find_together(names: &[&str]) -> Option<PathBuf> {
 /// Where built programs are kept: `$ARMADEX_E2E_CACHE`, else below the user's cache folder.
 #[must_use]
 pub fn cache() -> Option<PathBuf> {
-    let set = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
     let user = || set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
     set("ARMADEX_E2E_CACHE").or_else(|| Some(user()?.join("armadex/e2e-tools")))
+}
+
+/// The path that a variable has, if it has any.
+fn set(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
 }
 
 /// The directory that holds all programs of `module`.

@@ -148,7 +148,7 @@
 {{- fail "install.kubeconfig.secretName: the control plane is this cluster as long as controlPlane.kubeconfig.secretName is empty: name the kubeconfig by which Armadex runs there" -}}
 {{- end -}}
 {{- if .Values.install.takeOver -}}
-{{- fail "install.takeOver: where the control plane is this cluster, it is helm that makes what another Armadex has: say --take-ownership --force-conflicts to it" -}}
+{{- fail "install.takeOver: where the control plane is this cluster, it is helm that makes what another Armadex has: say --take-ownership --force-conflicts to it (helm 3: the first alone)" -}}
 {{- end -}}
 {{- if .Values.controlPlane.kubeconfig.asAdministrator -}}
 {{- fail "controlPlane.kubeconfig.asAdministrator: where the control plane is this cluster, Armadex has accounts of its own. For another one name its kubeconfig in controlPlane.kubeconfig.secretName" -}}

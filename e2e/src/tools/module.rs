@@ -98,7 +98,7 @@ impl Module {
         }
     }
 
-    /// helm. What the chart says of failures, conflicts and waiting is what helm 4 does.
+    /// helm. What the chart says of failures, conflicts and waiting is what helm 4 does: a helm 3 is run where it is named alone.
     pub(super) fn helm() -> Self {
         Self {
             name: "helm",

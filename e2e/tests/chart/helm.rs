@@ -26,6 +26,13 @@ impl Helm {
         })
     }
 
+    /// Whether it has apiservers merge what it applies, and says of which fields others have changed. helm 3 merges for itself.
+    pub(crate) fn applies(&self) -> Result<bool> {
+        let version = ["version", "--template", "{{.Version}}"];
+        let output = self.command().args(version).output()?;
+        Ok(!output.stdout.starts_with(b"v3."))
+    }
+
     /// What is made of a file of values and of further flags.
     pub(crate) fn render(&self, values: &Path, flags: &[&str]) -> Result<Vec<Value>> {
         let output = self.template(Some(values), flags)?;

@@ -77,9 +77,12 @@ async fn on_this_cluster(fleet: &Harness, helm: &Helm) -> Result<()> {
         "--create-namespace",
         "--no-hooks",
         "--take-ownership",
-        "--force-conflicts",
     ];
-    helm.release(&kubeconfig, &[&install[..], &APART].concat())?;
+    let force = match helm.applies()? {
+        true => &["--force-conflicts"][..],
+        false => &[],
+    };
+    helm.release(&kubeconfig, &[&install[..], force, &APART].concat())?;
     let made = helm.render(&helm::values_named("default"), &APART)?;
     for event in [
         "post-install",
