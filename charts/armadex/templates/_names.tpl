@@ -131,16 +131,11 @@ armadex-serving-{{ include "armadex.fullname" . }}
 {{- toJson $all -}}
 {{- end -}}
 
-{{/* Whether controllers of the release are there, be they of another mode: not empty. That is looked up. */}}
+{{/* Whether controllers of the release are there, of whatever name, mode and store it was: not empty. Their pods are looked up, for what makes them is called after all of that. */}}
 {{- define "armadex.hasControllers" -}}
-{{- $name := include "armadex.fullname" . -}}
-{{- $all := list (lookup "apps/v1" "Deployment" .Release.Namespace (printf "%s-all" $name)) (lookup "apps/v1" "Deployment" .Release.Namespace (printf "%s-controllers" $name)) -}}
-{{- if not (include "armadex.server" .) -}}
-{{- /* Whoever installs a release that has none may not see any. */ -}}
-{{- $all = append $all (lookup "apps/v1" "StatefulSet" .Release.Namespace $name) -}}
-{{- end -}}
-{{- range $there := $all -}}
-{{- if $there -}}true{{- end -}}
+{{- range dig "items" list (lookup "v1" "Pod" .Release.Namespace "") -}}
+{{- $labels := dig "metadata" "labels" dict . -}}
+{{- if and (eq (get $labels "app.kubernetes.io/instance") $.Release.Name) (has (get $labels "app.kubernetes.io/component") (list "all" "controllers")) -}}true{{- end -}}
 {{- end -}}
 {{- end -}}
 
