@@ -139,15 +139,30 @@ pub(crate) async fn wait_until_found(control_plane: &Kubectl) -> Result<()> {
 
 /// Reads what all pods have said: nothing in them broke, and nothing that they said is secret.
 pub(crate) fn check_logs(fleet: &Harness) -> Result<usize> {
-    let mut checked = 0;
+    let processes = processes_of(fleet, RELEASE)?;
+    for process in &processes {
+        log::check(fleet.folder(), process)?;
+    }
+    Ok(processes.len())
+}
+
+/// What the pods have said whose names begin so.
+pub(crate) fn logs_of(fleet: &Harness, name: &str) -> Result<Vec<String>> {
+    let processes = processes_of(fleet, name)?.into_iter();
+    let logs = processes.map(|process| std::fs::read_to_string(fleet.folder().log(&process)));
+    Ok(logs.collect::<Result<_, _>>()?)
+}
+
+/// The processes whose names begin so, by their logs.
+fn processes_of(fleet: &Harness, name: &str) -> Result<Vec<String>> {
+    let mut processes = Vec::new();
     for entry in std::fs::read_dir(fleet.folder().root().join("logs"))? {
         let file = entry?.file_name().to_string_lossy().into_owned();
         if let Some(process) = file.strip_suffix(".log")
-            && process.starts_with(RELEASE)
+            && process.starts_with(name)
         {
-            log::check(fleet.folder(), process)?;
-            checked += 1;
+            processes.push(process.to_owned());
         }
     }
-    Ok(checked)
+    Ok(processes)
 }

@@ -7,7 +7,6 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::kubelet;
 use armadex_e2e::progress::note;
-use armadex_e2e::store::StoreKind;
 use tokio::sync::watch;
 
 use crate::desk::{Desk, FORMER, NAMESPACE, RELEASE, chart_folder, check_logs};
@@ -16,13 +15,13 @@ use crate::life::{
 };
 use crate::lists::Lists;
 use crate::members::MEMBERS;
-use crate::store::Store;
+use crate::store::{self, Store};
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "by make e2e-upgrade"]
 async fn a_release_of_the_former_schema_is_upgraded_and_rolled_back_while_somebody_searches()
 -> Result<()> {
-    if !kubelet::is_possible().await? || !StoreKind::Postgres.is_there()? {
+    if !kubelet::is_possible().await? || !store::kind()?.is_there()? {
         return Ok(());
     }
     let lists = Lists::new()?;

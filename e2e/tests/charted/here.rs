@@ -9,7 +9,9 @@ use armadex_e2e::{Harness, Options, kubelet, wait_until};
 use serde_json::{Value, json};
 
 use crate::bob::{bob_finds_pods, let_bob_search};
-use crate::desk::{Desk, IMAGE, NAMESPACE, RELEASE, chart_folder, check_logs, wait_until_found};
+use crate::desk::{
+    Desk, IMAGE, NAMESPACE, RELEASE, chart_folder, check_logs, logs_of, wait_until_found,
+};
 use crate::lists::Lists;
 use crate::members::{self, MEMBERS};
 use crate::traces::{come, everything};
@@ -49,6 +51,7 @@ async fn a_release_whose_control_plane_is_its_own_cluster_lives_by_the_token_of_
     has_what_the_members_have(&fleet).await?;
     bob_finds_pods(&fleet, &CLUSTERS).await?;
     desk.helm(&["rollback", RELEASE, "--wait"]).await?;
+    the_file_was_looked_at(&fleet)?;
     bob_finds_pods(&fleet, &CLUSTERS).await?;
     lists.are_no_more_than(listed)?;
 
@@ -160,6 +163,16 @@ async fn upgrade(fleet: &Harness, desk: &Desk) -> Result<()> {
     let arguments = desk.kubectl.run(&arguments).await?;
     ensure!(arguments.contains("armadex=debug"), "{arguments}");
     ensure!(!arguments.contains("--kubeconfig"), "{arguments}");
+    Ok(())
+}
+
+/// By the Job that asks whether it serves who is gone back to, beside the pod that has it.
+fn the_file_was_looked_at(fleet: &Harness) -> Result<()> {
+    let said = logs_of(fleet, "armadex-rollback-")?;
+    ensure!(said.len() == 1, "{said:?}");
+    let looked = "/var/lib/armadex/armadex.db: its schema has version";
+    ensure!(said[0].contains(looked), "{}", said[0]);
+    ensure!(said[0].contains("nothing would be run"), "{}", said[0]);
     Ok(())
 }
 

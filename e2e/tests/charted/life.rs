@@ -1,4 +1,4 @@
-//! The life of a release in the chart's first case, a control plane elsewhere, as a large fleet has it: the parts apart on a PostgreSQL, two or three of each, members
+//! The life of a release in the chart's first case, a control plane elsewhere, as a large fleet has it: the parts apart on a server, two or three of each, members
 //! brought in by policy, and somebody who searches all the time.
 
 use std::time::Duration;
@@ -8,7 +8,6 @@ use armadex_e2e::churn::Churn;
 use armadex_e2e::equality::SEEDED_KINDS;
 use armadex_e2e::progress::note;
 use armadex_e2e::scenario::{SOON, wait_until_absent, wait_until_equal, wait_until_synced};
-use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, bodies, kubelet, wait_until};
 use http::Request;
 use tokio::sync::watch;
@@ -19,7 +18,7 @@ use crate::desk::{Desk, IMAGE, NAMESPACE, RELEASE, chart_folder, check_logs, wai
 use crate::lists::Lists;
 use crate::members::{self, MEMBERS};
 use crate::searcher::{Searched, search};
-use crate::store::{PASSWORD, Store};
+use crate::store::{self, Store};
 use crate::traces::{come, everything};
 
 const OBJECTS: usize = 300;
@@ -33,7 +32,7 @@ const PARTS: [&str; 3] = ["apiserver", "synchro", "controllers"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> Result<()> {
-    if !kubelet::is_possible().await? || !StoreKind::Postgres.is_there()? {
+    if !kubelet::is_possible().await? || !store::kind()?.is_there()? {
         return Ok(());
     }
     let lists = Lists::new()?;
@@ -77,7 +76,7 @@ async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> 
 /// Members with objects, joined.
 pub(crate) async fn joined(lists: &Lists) -> Result<Harness> {
     let options = Options {
-        store: Some(StoreKind::Postgres),
+        store: Some(store::kind()?),
         finds_services: true,
         ..Options::default()
     };
@@ -131,7 +130,7 @@ pub(crate) async fn prepare(fleet: &Harness, desk: &Desk, store: &Store) -> Resu
     let create = ["create", "secret", "generic", "karmada"];
     let create = [&create[..], &["--namespace", NAMESPACE, &karmada]].concat();
     kubectl.run(&create).await?;
-    store.give_password(kubectl).await
+    store.give_secrets(kubectl).await
 }
 
 /// As the README has it, with a fleet's values.
@@ -143,8 +142,8 @@ pub(crate) async fn install(
 ) -> Result<()> {
     let values = format!(
         "mode=parts,image.repository={IMAGE},image.tag={tag},install.kubeconfig.secretName=karmada,controlPlane.kubeconfig.secretName=armadex-kubeconfig,\
-         policies.karmada.enabled=true,store.url={},store.passwordSecret.name={PASSWORD},apiserver.replicas=3,synchro.replicas=2,controllers.replicas=2",
-        store.url
+         policies.karmada.enabled=true,{},apiserver.replicas=3,synchro.replicas=2,controllers.replicas=2",
+        store.values()
     );
     desk.helm(&["install", RELEASE, chart, "--set", &values])
         .await?;
