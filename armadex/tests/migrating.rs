@@ -1,4 +1,6 @@
-//! The schema of a store on a server, which the real binary is asked about before it brings it up to date; and a server that Clusterpedia's storage configuration names.
+//! The schema of a store, which the real binary is asked about before it brings it up to date; and a server that Clusterpedia's storage configuration names.
+//!
+//! `later.db` is a file of a later release as far as anybody looks before it is refused: it has run 99 migrations, and serves those that know them all.
 
 use std::process::Command;
 
@@ -12,6 +14,50 @@ fn what_a_migration_of_postgresql_would_run_is_told_and_not_run() {
 #[test]
 fn what_a_migration_of_mariadb_would_run_is_told_and_not_run() {
     is_told_and_not_run(Engine::Mysql);
+}
+
+/// As the chart asks before it goes back: whether it may be away does not matter where it answers.
+#[test]
+fn a_file_that_serves_later_binaries_alone_fails_a_dry_run_and_stays_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let bytes = include_bytes!("later.db");
+    std::fs::write(&path, bytes).expect("written");
+    let store = format!("--store=sqlite:{}", path.display());
+    for flags in [&["--dry-run"][..], &["--dry-run", "--may-be-away"]] {
+        let (succeeded, said) = migrate(&[flags, &[&store]].concat());
+        assert!(!succeeded, "{said}");
+        for words in ["know version 99 of it", "use a newer binary"] {
+            assert!(said.contains(words), "{said}");
+        }
+        assert_eq!(std::fs::read(&path).expect("a file"), bytes);
+    }
+}
+
+#[test]
+fn a_server_that_does_not_answer_fails_a_dry_run_unless_it_may_be_away() {
+    for server in ["postgres", "mysql"] {
+        let store = format!("--store={server}://u@127.0.0.1:1/fleet?connect_timeout=1s");
+        let (succeeded, said) = migrate(&["--dry-run", &store]);
+        assert!(!succeeded && said.contains("cannot look at"), "{said}");
+        let (succeeded, said) = migrate(&["--dry-run", "--may-be-away", &store]);
+        assert!(
+            succeeded && said.contains("it does not answer"),
+            "{server}: {said}"
+        );
+    }
+    let (succeeded, said) = migrate(&["--may-be-away", "--store=sqlite:none.db"]);
+    assert!(!succeeded && said.contains("--dry-run"), "{said}");
+}
+
+/// Whether it succeeds, and what it says.
+fn migrate(arguments: &[&str]) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_armadex"));
+    command.arg("migrate").args(arguments);
+    let run = command.env_remove("ARMADEX_STORE").output();
+    let run = run.expect("it runs");
+    let said = String::from_utf8_lossy(&[run.stdout, run.stderr].concat()).into_owned();
+    (run.status.success(), said)
 }
 
 #[test]
