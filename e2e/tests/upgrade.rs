@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use armadex_databases::{Engine, administer};
 use armadex_e2e::armadex::{self, Armadex, Role};
 use armadex_e2e::bodies;
 use armadex_e2e::churn::Churn;
@@ -18,6 +19,7 @@ use armadex_e2e::scenario::{
 };
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, wait_until};
+use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
 
 const MEMBER: &str = "member1";
@@ -33,9 +35,10 @@ const WATCH_WINDOW: &str = "--watch-window=30";
 const MEASURED: Duration = Duration::from_secs(20);
 /// Of what the older one does not know, and would not leave where it is.
 const HISTORY: &str = "--history-of=pods";
-/// What is said of a store that serves others,
+/// What is said of a store that serves others.
 const REFUSAL: &str = "use a newer binary";
-/// and in the end, which may come before anybody has said why.
+/// All that the older one may say: of what it asks of a store at once the first alone hears why, and it may have ended before that is in its log. Programs since then
+/// write it there where they find it out.
 const END: &str = "the store failed";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,6 +100,7 @@ async fn the_story(store: StoreKind) -> Result<()> {
     then.synchro.end();
     then.apiserver.end();
     armadex::check_store(&fleet).await?;
+    this_one_says_why_it_ends(&fleet, &mut now).await?;
     fleet.finish().await;
     Ok(())
 }
@@ -248,21 +252,52 @@ async fn the_older_one_is_refused(
     // Nobody has the member by now but the older one.
     now.synchro.end();
     for mut part in [synchro, apiserver] {
-        wait_until("the older one ends", SOON, || async {
-            // Answered or not; a synchro has no such port.
-            let _ = has_pods(fleet, &part, "").await;
-            Ok(!part.record().is_alive())
-        })
-        .await?;
-        let log = part.log();
+        let log = last_words(fleet, &part).await?;
         ensure!(log.contains(REFUSAL) || log.contains(END), "{log}");
-        ensure!(!log.contains("panicked at"), "{log}");
         let started = part.restart().await;
         let refused = started.err().context("the older one was let in")?;
         let said = format!("{refused:#}");
         ensure!(said.contains(REFUSAL), "{said}");
     }
     now.synchro.restart().await
+}
+
+/// By itself, with the next that it asks of the store.
+async fn last_words(fleet: &Harness, part: &Armadex) -> Result<String> {
+    wait_until("it ends", SOON, || async {
+        // Answered or not; a synchro has no such port.
+        let _ = has_pods(fleet, part, "").await;
+        Ok(!part.record().is_alive())
+    })
+    .await?;
+    let log = part.log();
+    ensure!(!log.contains("panicked at"), "{log}");
+    Ok(log)
+}
+
+/// What becomes of this one when a later one has changed the store: a server is made to serve later ones alone, as their migration does.
+async fn this_one_says_why_it_ends(fleet: &Harness, now: &mut Apart) -> Result<()> {
+    if fleet.store().server().is_none() {
+        return Ok(());
+    }
+    now.synchro.restart().await?;
+    now.apiserver.restart().await?;
+    serve_later_ones_alone(fleet)?;
+    for part in [&now.synchro, &now.apiserver] {
+        let log = last_words(fleet, part).await?;
+        ensure!(log.contains(REFUSAL), "{log}");
+    }
+    Ok(())
+}
+
+fn serve_later_ones_alone(fleet: &Harness) -> Result<()> {
+    let server = fleet.store().server().context("a server")?;
+    let choose = match server.address().engine() {
+        Engine::Postgres => "\\connect fleet",
+        Engine::Mysql => "USE fleet;",
+    };
+    let statements = format!("{choose}\nUPDATE head SET serves = 99;\n");
+    block_in_place(|| administer(server.address(), &statements)).map(drop)
 }
 
 async fn has_what_the_member_has(fleet: &Harness) -> Result<()> {
