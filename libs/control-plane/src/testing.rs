@@ -199,6 +199,11 @@ impl Host {
         });
     }
 
+    /// Lets watches of a resource that begin from now on break after so long, until [`Host::permit_all`].
+    pub fn break_watches(&self, resource: &'static str, after: Duration) {
+        self.change(|store| store.breaking_watches.push((resource, after)));
+    }
+
     /// Drops a field of the objects of a resource from now on, as a schema does that lacks it. Takes its
     /// parent and its name.
     pub fn prune(&self, resource: &'static str, parent: &'static str, field: &'static str) {
@@ -212,7 +217,10 @@ impl Host {
 
     /// Answers every verb again.
     pub fn permit_all(&self) {
-        self.change(|store| store.forbidden.clear());
+        self.change(|store| {
+            store.forbidden.clear();
+            store.breaking_watches.clear();
+        });
     }
 
     /// Forgets what changed until now: watches from before end with a 410.

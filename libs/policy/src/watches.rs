@@ -10,6 +10,7 @@ mod follow;
 mod interests;
 mod namespace;
 mod object;
+mod settling;
 mod shared;
 mod shares;
 mod state;

@@ -91,9 +91,11 @@ impl Host {
         }
     }
 
-    /// Events until its time is over or its type is gone. Who is not allowed to watch any more is not asked before the next one.
+    /// Events until its time is over or its type is gone, or until it breaks as a test says. Who is not allowed to watch any more is not asked before the next one.
     fn watch(&self, place: Addressed, parameters: Parameters) -> Response<Answer> {
-        let over = Instant::now() + parameters.lasts;
+        let begun_at = Instant::now();
+        let over = begun_at + parameters.lasts;
+        let lives = self.lock().lives_of_watches(&place.resource());
         let begun = (self.clone(), self.changes.subscribe(), parameters.since);
         let lines = stream::unfold(begun, move |(host, mut changes, since)| {
             let place = place.clone();
@@ -111,10 +113,19 @@ impl Host {
                 }
             }
         });
-        let lines = lines.take_until(sleep_until(over));
+        let over = lives.map_or(over, |lives| begun_at + lives);
+        let broken = stream::iter(lives.map(|_| broken()));
+        let lines = lines.take_until(sleep_until(over)).chain(broken);
         let frames = lines.map(|line| Ok(Frame::data(Bytes::from(format!("{line}\n")))));
         Response::new(StreamBody::new(frames).boxed_unsync())
     }
+}
+
+/// What a watch brings in the end that breaks.
+fn broken() -> Value {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
+                        "reason": "Forbidden", "message": "forbidden", "code": 403});
+    json!({"type": "ERROR", "object": status})
 }
 
 /// What becomes of a request before it is looked at.
@@ -163,6 +174,13 @@ impl Store {
             "{resource} is forbidden: User \"armadex\" cannot {verb} resource \"{resource}\""
         );
         Admitted::Refused((403, "Forbidden", message))
+    }
+
+    /// How long watches of a resource live that break.
+    fn lives_of_watches(&self, resource: &str) -> Option<Duration> {
+        let mut breaking = self.breaking_watches.iter();
+        let known = breaking.find(|(known, _)| *known == resource);
+        known.map(|(_, lives)| *lives)
     }
 
     /// The next event for a watch after a version; `None` if it ends.

@@ -42,6 +42,8 @@ pub(super) struct Store {
     pub(super) hanging_updates: Vec<&'static str>,
     pub(super) failing: Vec<(&'static str, &'static str)>,
     pub(super) slow: Vec<(&'static str, &'static str, Duration)>,
+    /// Resources whose watches break, and after how long.
+    pub(super) breaking_watches: Vec<(&'static str, Duration)>,
     /// Each is answered with a 429 once.
     pub(super) throttled: Vec<(&'static str, &'static str)>,
     /// Resource, parent and name of each field that is dropped.
@@ -74,6 +76,7 @@ impl Store {
             hanging_updates: Vec::new(),
             failing: Vec::new(),
             slow: Vec::new(),
+            breaking_watches: Vec::new(),
             throttled: Vec::new(),
             pruned: Vec::new(),
             asked: Vec::new(),

@@ -2,7 +2,7 @@
 //! and go on until it is cancelled. A failure is told in words that name the type, its version
 //! and the verb: the right to it may be what is missing.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc};
 
 use futures::{FutureExt, StreamExt};
 use kube::{
@@ -23,6 +23,7 @@ use tracing::{debug, warn};
 use super::{
     answers::telling,
     object::{ObjectName, WatchKey, WatchScope},
+    settling::Settling,
     state::{State, Touched, Verb},
     view::View,
 };
@@ -36,9 +37,6 @@ const OTHER_SECRETS: &str = "type!=helm.sh/release.v1";
 
 /// Namespaces of a kind that are listed at the same time: two pages of Secrets, of 16 MB at the most, take some 100 MB while they are decoded.
 pub(super) const LISTS: usize = 2;
-
-/// A watch that was answered may still be told at once that it is none: what of it is silent for so long holds.
-pub(super) const SETTLED: Duration = Duration::from_secs(2);
 
 pub(super) struct Task {
     pub(super) client: Client,
@@ -57,28 +55,41 @@ pub(super) async fn follow(task: Task) {
     let (api, config) = request(client, &task.view.key);
     let mut events = pin!(watcher::watcher(api, config).backoff(WatchBackoff::default()));
     // A watch that begins again brings nothing until something changes: that it was answered is how its success is known.
-    let mut holds = None;
+    let mut settling = Settling::default();
     let mut turn = None;
     loop {
         tokio::select! {
             () = task.cancel.cancelled() => return,
             event = events.next() => {
                 turn = task.turn(event.as_ref(), turn).await;
-                // An answer from before says nothing of what comes after this.
-                answered.notified().now_or_never();
-                holds = None;
+                if answered.notified().now_or_never().is_some() {
+                    settling.is_answered(Instant::now());
+                }
+                let Some(event) = event else {
+                    return;
+                };
+                note(&mut settling, &event);
                 match event {
-                    Some(Ok(event)) => task.view.change(|state| state.step(event)),
-                    Some(Err(error)) => task.fail(&error),
-                    None => return,
+                    Ok(event) => task.view.change(|state| state.step(event)),
+                    Err(error) => task.fail(&error),
                 };
             }
-            () = answered.notified() => holds = Some(Instant::now() + SETTLED),
-            () = until(holds) => {
-                holds = None;
+            () = answered.notified() => settling.is_answered(Instant::now()),
+            () = until(settling.holds_at()) => {
+                settling.held();
                 task.view.change(State::held);
             }
         }
+    }
+}
+
+/// What an event says of whether the watch works.
+fn note(settling: &mut Settling, event: &Result<Event<DynamicObject>, watcher::Error>) {
+    match event {
+        Ok(Event::Apply(_) | Event::Delete(_)) => settling.is_answered(Instant::now()),
+        Ok(Event::Init | Event::InitApply(_) | Event::InitDone) => settling.begins(),
+        Err(error) if verb_of(error).is_none() => settling.begins(),
+        Err(_) => settling.breaks(Instant::now()),
     }
 }
 

@@ -281,9 +281,45 @@ async fn a_watch_that_is_answered_again_is_well_within_seconds() {
     host.permit_all();
     let began = tokio::time::Instant::now();
     comes_to(None).await;
-    let limit = crate::retries::LONGEST + 2 * follow::SETTLED;
+    let limit = crate::retries::LONGEST + 2 * settling::SETTLED;
     assert!(began.elapsed() <= limit, "{:?}", began.elapsed());
     watches.shutdown().await;
+}
+
+/// Each life is long enough to say that it is well, were it the only one; and something changes in each.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_breaks_again_and_again_is_not_said_to_be_well_in_between() {
+    for is_busy in [false, true] {
+        let host = Host::new(&[ServedType::new("", "v1", "secrets", "Secret").namespaced()]);
+        host.break_watches("secrets", Duration::from_secs(5));
+        let changing = host.clone();
+        let busy = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(async move {
+            for number in 0.. {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                if is_busy {
+                    changing.put("/api/v1/namespaces/ns/secrets/a", json!({"beat": number}));
+                }
+            }
+        }));
+        let watches = Watches::new(host.client());
+        let mut changes = pin!(watches.changes());
+        let watch = watches.acquire(&secrets_of("ns"));
+        let mut fails = false;
+        let mut turns = 0;
+        let mut for_a_while = async |seconds| {
+            let over = tokio::time::Instant::now() + Duration::from_secs(seconds);
+            while tokio::time::timeout_at(over, changes.next()).await.is_ok() {
+                turns +=
+                    u32::from(std::mem::replace(&mut fails, watch.trouble().is_some()) != fails);
+            }
+            (fails, turns)
+        };
+        assert_eq!(for_a_while(600).await, (true, 3), "{is_busy}");
+        host.permit_all();
+        assert_eq!(for_a_while(60).await, (false, 4), "{is_busy}");
+        drop(busy);
+        watches.shutdown().await;
+    }
 }
 
 /// Those of a namespace.
