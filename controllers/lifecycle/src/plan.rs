@@ -162,7 +162,7 @@ fn step(
         check_condition(compiled, &data)?;
     }
     let desired = render(facts, &data)?;
-    beside.warning = data.warning();
+    beside.warning = data.warning(desired.labels());
     Ok(if cluster.is_some() {
         Step::Update(desired)
     } else {

@@ -176,6 +176,16 @@ async fn labels_that_find_no_room_are_told_of_with_how_many_they_are() {
     until(&host, "told", |host| says(host, words)).await;
     labelled(48);
     until(&host, "not told any more", |host| says(host, "")).await;
+    labelled(50);
+    until(&host, "told again", |host| says(host, words)).await;
+    // As it says.
+    let mut set = host.get(LIFECYCLE).unwrap();
+    set["spec"]["template"] = json!(
+        "metadata: {labels: {{toJson (setLabel \"team-48\" \"a\" (setLabel \"team-49\" \"a\" (carriedLabels source.metadata.labels)))}}}\n\
+         spec: {syncResources: []}"
+    );
+    host.put(LIFECYCLE, set);
+    until(&host, "there is room", |host| says(host, "")).await;
     running.end().await;
 }
 

@@ -22,7 +22,10 @@ mod tags;
 mod turns;
 mod walk;
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use armadex_crds::{Sensitive, TemplateEngineName};
 use handlebars::{Context, Handlebars, RenderContext, Renderable};
@@ -78,9 +81,9 @@ impl TemplateData {
         fields[REFERENCES][key] = object;
     }
 
-    /// Which labels found no room in what was rendered over them until now, in words with what would help.
-    pub fn warning(&self) -> Option<String> {
-        labels::warning(self.left.left_out())
+    /// How many labels found no room in these, which were rendered over them as all until now, in words with what would help.
+    pub fn warning(&self, labels: &BTreeMap<String, String>) -> Option<String> {
+        self.left.warning(labels)
     }
 }
 

@@ -2,12 +2,15 @@
 //! Both are spent by whatever a template can repeat or make longer, of what one rendering has and of what all over the same values have together. Beside them it is
 //! noted what a rendering leaves out.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
+use armadex_control_plane::lock;
 use serde_json::Value;
 
 use super::{
+    labels::{Labels, Noted},
     rules::{STEP_LIMIT, STEPS_LIMIT, TemplateError, WORK_LIMIT, WORKS_LIMIT},
     turns::{FREE, TURNS, Turn, Turns},
 };
@@ -21,8 +24,8 @@ pub(super) struct Budget {
     all: Option<Arc<Budget>>,
     /// Steps that the longest path so far takes.
     longest_path: AtomicUsize,
-    /// Labels that found no room.
-    left_out: AtomicUsize,
+    /// What is noted of labels, of all renderings together.
+    labels: Mutex<Noted>,
     /// Taken by the first one that holds much, and given back when the rendering is over.
     turn: OnceLock<Turn>,
 }
@@ -54,7 +57,7 @@ impl Budget {
             bytes: AtomicUsize::new(bytes),
             all,
             longest_path: AtomicUsize::new(0),
-            left_out: AtomicUsize::new(0),
+            labels: Mutex::default(),
             turn: OnceLock::new(),
         }
     }
@@ -91,16 +94,17 @@ impl Budget {
         self.longest_path.load(Ordering::Relaxed)
     }
 
-    /// So many labels found no room, which is noted of all renderings together.
-    pub(super) fn leaves_out(&self, labels: usize) {
-        self.left_out.fetch_add(labels, Ordering::Relaxed);
-        if let Some(all) = &self.all {
-            all.leaves_out(labels);
+    /// Notes what a call left out.
+    pub(super) fn note(&self, labels: &Labels) {
+        match &self.all {
+            Some(all) => all.note(labels),
+            None => lock(&self.labels).note(labels),
         }
     }
 
-    pub(super) fn left_out(&self) -> usize {
-        self.left_out.load(Ordering::Relaxed)
+    /// What is told of labels that found no room in these.
+    pub(super) fn warning(&self, rendered: &BTreeMap<String, String>) -> Option<String> {
+        lock(&self.labels).warning(rendered)
     }
 
     /// Spends what a value takes. Looks no further into it than there is budget for.

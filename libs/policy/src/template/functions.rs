@@ -311,7 +311,7 @@ impl Function {
         let given = match self.body {
             Body::Value(body) => body(arguments),
             Body::Labels(body) => body(arguments).map(|labels| {
-                budget.leaves_out(labels.left_out);
+                budget.note(&labels);
                 labels.into_value()
             }),
         };

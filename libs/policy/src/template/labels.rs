@@ -3,6 +3,8 @@
 //! A platform's texts are not made to be labels. What an API server would refuse as one is made one that it takes, or is left out: a region with a space in its
 //! name keeps no cluster from coming in.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use armadex_model::cluster_labels::MOST_LABELS;
 use armadex_model::label::is_key;
 use serde_json::{Map, Value};
@@ -55,11 +57,54 @@ const OF_HEALTH: [&str; 4] = [
 /// several that it sets throws out another.
 const MOST_CARRIED: usize = MOST_LABELS - 16;
 
+/// Names that are noted of one object: no cluster has so many labels by far, and with 317 bytes each they take 300 KiB.
+const MOST_NOTED: usize = 1_000;
+
 /// What a call gives.
+#[derive(Default)]
 pub(super) struct Labels {
     given: Map<String, Value>,
     /// Labels that found no room among them.
-    pub(super) left_out: usize,
+    left_out: Vec<String>,
+    /// The one that the template says is not to be there.
+    unset: Option<String>,
+}
+
+/// What calls left out while one object was rendered, for want of room and because the template says so.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    left_out: BTreeSet<String>,
+    unset: BTreeSet<String>,
+}
+
+impl Noted {
+    /// Of what a call gives.
+    pub(super) fn note(&mut self, labels: &Labels) {
+        add(&mut self.left_out, &labels.left_out);
+        add(&mut self.unset, &labels.unset);
+    }
+
+    /// What is told of labels that found no room in these, which were rendered in the end.
+    pub(super) fn warning(&self, rendered: &BTreeMap<String, String>) -> Option<String> {
+        let has_no_room = |name: &&String| !rendered.contains_key(*name);
+        let left_out = self.left_out.difference(&self.unset);
+        let left_out = left_out.filter(has_no_room).count();
+        (left_out > 0).then(|| {
+            format!(
+                "{left_out} labels found no room: carriedLabels gives the first {MOST_CARRIED} by name, and a PediaCluster has {MOST_LABELS} that are searched by; \
+                 have the template set with setLabel those that matter"
+            )
+        })
+    }
+}
+
+/// Adds what may be the name of a label.
+fn add<'a>(noted: &mut BTreeSet<String>, names: impl IntoIterator<Item = &'a String>) {
+    for name in names {
+        if noted.len() < MOST_NOTED && is_key(name) {
+            noted.insert(name.clone());
+        }
+    }
 }
 
 impl Labels {
@@ -67,15 +112,15 @@ impl Labels {
     fn of(labels: &Value) -> Self {
         Self {
             given: labels.as_object().cloned().unwrap_or_default(),
-            left_out: 0,
+            ..Self::default()
         }
     }
 
     /// Leaves so many, the first by name.
     fn limit(&mut self, most: usize) {
-        let all = std::mem::take(&mut self.given);
-        self.left_out += all.len().saturating_sub(most);
-        self.given = all.into_iter().take(most).collect();
+        let mut all = std::mem::take(&mut self.given).into_iter();
+        self.given = all.by_ref().take(most).collect();
+        self.left_out.extend(all.map(|(name, _)| name));
     }
 
     /// Nothing where there are as many as a cluster may have: of more the first by name would count, and what a platform tells would throw out what was there.
@@ -86,23 +131,13 @@ impl Labels {
         if self.given.len() < MOST_LABELS {
             self.given.insert(key.to_owned(), value.into());
         } else {
-            self.left_out += 1;
+            self.left_out.push(key.to_owned());
         }
     }
 
     pub(super) fn into_value(self) -> Value {
         Value::Object(self.given)
     }
-}
-
-/// What is told of labels that found no room.
-pub(super) fn warning(left_out: usize) -> Option<String> {
-    (left_out > 0).then(|| {
-        format!(
-            "{left_out} labels found no room: carriedLabels gives the first {MOST_CARRIED} by name, and a PediaCluster has {MOST_LABELS} that are searched by; have the \
-             template set with setLabel those that matter"
-        )
-    })
 }
 
 /// These labels without those by which tools know what they deployed, and control planes what they do with an object.
@@ -147,9 +182,12 @@ pub(super) fn with_one(key: &str, value: &Value, labels: &Value) -> Labels {
 pub(super) fn with_set(key: &str, value: &Value, labels: &Value) -> Labels {
     let mut labels = Labels::of(labels);
     labels.given.remove(key);
-    if let Some(value) = value_of(value).filter(|_| is_key(key)) {
-        labels.limit(MOST_LABELS - 1);
-        labels.given.insert(key.to_owned(), value.into());
+    match value_of(value).filter(|_| is_key(key)) {
+        Some(value) => {
+            labels.limit(MOST_LABELS - 1);
+            labels.given.insert(key.to_owned(), value.into());
+        }
+        None => labels.unset = Some(key.to_owned()),
     }
     labels
 }
@@ -234,31 +272,79 @@ mod tests {
         super::with_each(prefix, items, labels).into_value()
     }
 
+    /// So many, that come before all others by name.
+    fn many(count: usize) -> Value {
+        let labels = (0..count).map(|number| (format!("a{number:03}"), json!("own")));
+        Value::Object(labels.collect())
+    }
+
     #[test]
-    fn labels_that_find_no_room_are_counted_and_no_others() {
-        let many = |count: usize| {
-            let labels = (0..count).map(|number| (format!("a{number:03}"), json!("own")));
-            Value::Object(labels.collect())
-        };
+    fn labels_that_find_no_room_are_named_and_no_others() {
+        let none = [""; 0];
         let mut own = many(MOST_CARRIED);
         own["karmada.io/managed"] = json!("true");
-        assert_eq!(
-            super::carried(&own).left_out,
-            0,
-            "a control plane's is not carried"
-        );
+        let left_out = super::carried(&own).left_out;
+        assert_eq!(left_out, none, "a control plane's is not carried");
         own["team"] = json!("a");
-        assert_eq!(super::carried(&own).left_out, 1);
+        assert_eq!(super::carried(&own).left_out, ["team"]);
 
         let full = many(MOST_LABELS);
         let one = |key| super::with_one(key, &json!("v"), &full).left_out;
-        assert_eq!([one("b"), one("a000"), one("no key")], [1, 0, 0]);
-        assert_eq!(super::with_one("b", &json!(""), &full).left_out, 0);
+        assert_eq!(
+            (one("b"), one("a000"), one("no key")),
+            (vec!["b".to_owned()], vec![], vec![])
+        );
+        assert_eq!(super::with_one("b", &json!(""), &full).left_out, none);
         let zones = json!(["b", "c", ""]);
         let each = |labels| super::with_each("z", &zones, &labels).left_out;
-        assert_eq!([each(many(MOST_LABELS - 1)), each(json!({}))], [1, 0]);
+        assert_eq!(each(many(MOST_LABELS - 1)), ["z/c"]);
+        assert_eq!(each(json!({})), none);
         let set = |key| super::with_set(key, &json!("v"), &full).left_out;
-        assert_eq!([set("b"), set("a000")], [1, 0]);
+        assert_eq!(set("b"), ["a063"]);
+        assert_eq!(set("a000"), none);
+    }
+
+    #[test]
+    fn each_label_that_is_not_there_in_the_end_is_told_of_once() {
+        let own = many(MOST_CARRIED + 4);
+        let told = |keys: &[(&str, &str)]| {
+            let mut noted = Noted::default();
+            let mut labels = json!({});
+            // As two templates of an object call it.
+            for _ in 0..2 {
+                let carried = super::carried(&own);
+                noted.note(&carried);
+                labels = carried.into_value();
+            }
+            for (key, value) in keys {
+                let set = super::with_set(key, &json!(value), &labels);
+                noted.note(&set);
+                labels = set.into_value();
+            }
+            let rendered = serde_json::from_value(labels).expect("labels");
+            let words = noted.warning(&rendered)?;
+            words.split(' ').next().map(|count| count.to_owned())
+        };
+        assert_eq!(told(&[]).as_deref(), Some("4"));
+        assert_eq!(told(&[("a048", "own"), ("b", "c")]).as_deref(), Some("3"));
+        // What is set to nothing is not to be there.
+        let all = [
+            ("a048", "own"),
+            ("a049", "other"),
+            ("a050", ""),
+            ("a051", "?"),
+        ];
+        assert_eq!(told(&all), None);
+    }
+
+    #[test]
+    fn what_is_noted_of_labels_is_bounded() {
+        let mut noted = Noted::default();
+        let mut own = many(3 * MOST_NOTED);
+        own[&"z".repeat(1 << 20)] = json!("no label at all");
+        noted.note(&super::carried(&own));
+        let long = noted.left_out.iter().filter(|name| name.len() > 317);
+        assert_eq!((noted.left_out.len(), long.count()), (MOST_NOTED, 0));
     }
 
     #[test]
