@@ -76,9 +76,10 @@ check: prerequisites gen-current
 unit: prerequisites databases
 	cargo test --locked --workspace --exclude armadex-e2e --exclude armadex-bench
 
-# What pages look at with clusters and namespaces of a large fleet, in whatever order they come: some minutes, and no part of `make test`.
+# What pages look at with clusters and namespaces of a large fleet, in whatever order they come, and two hundred policies on one kind of it: some minutes, and no part of `make test`.
 budgets: prerequisites
 	ARMADEX_TEST_CLUSTERS=10000 ARMADEX_TEST_NAMESPACES=20000 cargo test --locked --package armadex-storage-sql --test budgets
+	ARMADEX_TEST_POLICIES=200 cargo test --locked --package armadex-importpolicy --test run large_kind
 
 # The speed of the store alone, on each database: it fails where an aim is missed that was reached. Some minutes on a machine with nothing else to do, and no part of `make test`.
 bench-store: prerequisites databases

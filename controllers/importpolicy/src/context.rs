@@ -2,19 +2,20 @@
 
 use std::{
     collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex, MutexGuard},
 };
 
 use armadex_control_plane::lock;
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::LifecycleReason};
-use armadex_policy::template::TEMPLATES_LIMIT;
+use armadex_policy::template::{TEMPLATES_LIMIT, TemplateEngine};
 use armadex_policy::{Served, Shared, Shelf, controlled_by};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
 use kube::{ResourceExt, runtime::reflector::Store};
 use tokio::time::Instant;
 
-use crate::{Compiled, Invalid, Looks, news::Noted, room::Room, validate};
+use crate::{Compiled, Invalid, Looks, news::Noted, room::Room, validate, validate::engine};
 
 /// What was compiled of policies, by their names.
 pub(crate) type Compilations = Shelf<String, (Version, Arc<Compiled>)>;
@@ -89,10 +90,12 @@ impl Context {
         found
     }
 
-    /// What has come of looks at this very policy, whose templates may have made room since.
+    /// What has come of looks by what this policy looks by, whose templates may have made room since, or which was edited elsewhere.
     fn looks(&self, policy: &ClusterImportPolicy) -> Arc<Mutex<Looks>> {
         let memories = lock(&self.memories);
-        let looks = find(&memories, policy).and_then(|known| known.found.as_ref().ok());
+        let known = memories.get(&policy.name_any());
+        let known = known.filter(|known| known.looks_by == looks_by(policy));
+        let looks = known.and_then(|known| known.found.as_ref().ok());
         let new = || Arc::new(Mutex::new(Looks::within(self.room.clone())));
         looks.cloned().unwrap_or_else(new)
     }
@@ -117,7 +120,13 @@ impl Context {
             }
         };
         drop(shelf);
-        lock(&self.memories).insert(name, Remembered { of, found });
+        let looks_by = looks_by(policy);
+        let remembered = Remembered {
+            of,
+            looks_by,
+            found,
+        };
+        lock(&self.memories).insert(name, remembered);
     }
 
     pub(crate) fn forget_resources(&self, name: &str) {
@@ -175,6 +184,7 @@ pub(crate) fn waiting() -> Condition {
 /// What a policy, as it was then, was found to be. That it is not valid is remembered too: it takes as long to find out.
 pub(crate) struct Remembered {
     of: Version,
+    looks_by: u64,
     /// A name for each source object, as far as there is room for them. What is compiled may have made room for others: it is compiled again then, and no
     /// source object is looked at again for it.
     found: Result<Arc<Mutex<Looks>>, Invalid>,
@@ -186,6 +196,21 @@ fn find<'a>(
 ) -> Option<&'a Remembered> {
     let known = memories.get(&policy.name_any());
     known.filter(|known| known.of == Version::of(policy))
+}
+
+/// All that a policy looks at objects by, as a hash: whatever else of it is edited, they come to the same.
+fn looks_by(policy: &ClusterImportPolicy) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let (spec, uid) = (&policy.spec, &policy.metadata.uid);
+    let source = &spec.source;
+    let texts = [
+        &source.group,
+        &source.resource,
+        &source.selector_template,
+        &spec.name_template,
+    ];
+    (uid, texts, engine(spec) == TemplateEngine::GoTemplate).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What is compiled of a policy for the looks to come; of one that is not valid nothing.

@@ -581,7 +581,16 @@ mod tests {
         changes.next().await;
         assert_eq!(rendered(&policy(1)).await, 21);
         assert_eq!(rendered(&policy(1)).await, 21);
-        assert_eq!(rendered(&policy(2)).await, 21, "it may say something else");
+        let in_all = || context.shared.counters.values().rendered;
+        assert_eq!(in_all(), 21);
+        let mut edited = policy(2);
+        edited.spec.template = "spec: {}".into();
+        rendered(&edited).await;
+        assert_eq!(in_all(), 21, "it looks by what it did");
+        edited.spec.name_template = "a-{{source.metadata.name}}".into();
+        edited.metadata.generation = Some(3);
+        rendered(&edited).await;
+        assert_eq!(in_all(), 42, "it says something else");
     }
 
     #[tokio::test]

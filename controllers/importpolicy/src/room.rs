@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use armadex_control_plane::lock;
 
-/// With 200 bytes for each what came of 100,000 objects, which is ten times what a large fleet has.
-const ROOM: usize = 20_000_000;
+/// With 200 bytes for each what came of 100,000 objects, which is ten times what a large fleet has; or a million times that an object is none of a policy's, and
+/// what came of the others.
+pub(crate) const ROOM: usize = 20_000_000;
 
 /// What is free of it, in bytes.
 #[derive(Debug)]

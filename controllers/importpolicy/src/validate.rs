@@ -33,7 +33,7 @@ pub struct Invalid {
 
 /// Compiles every template of a policy.
 pub fn validate(spec: &ClusterImportPolicySpec) -> Result<Compiled, Invalid> {
-    let engine = TemplateEngine::choose(spec.template_engine, templates(spec));
+    let engine = engine(spec);
     engine
         .check_all(templates(spec))
         .map_err(|error| invalid(Reason::InvalidPolicy, error.to_string()))?;
@@ -89,6 +89,11 @@ pub fn validate(spec: &ClusterImportPolicySpec) -> Result<Compiled, Invalid> {
         all,
     )?;
     Ok(Compiled::of(selector, name))
+}
+
+/// The language of a policy.
+pub(crate) fn engine(spec: &ClusterImportPolicySpec) -> TemplateEngine {
+    TemplateEngine::choose(spec.template_engine, templates(spec))
 }
 
 impl Compiled {

@@ -545,6 +545,86 @@ async fn many_policies_on_one_kind_look_at_what_changed_and_at_nothing_else() {
     running.end().await;
 }
 
+/// How many source objects a policy selects of those of its kind.
+const OF_EACH: usize = 25;
+
+/// The source objects of so many policies on one kind, each of which has its own.
+fn shared_kind(policies: usize) -> (Host, usize) {
+    let host = host();
+    for number in 0..policies {
+        let mut policy = policy();
+        let selector = format!("{{{{eq source.spec.team \"t{number}\"}}}}");
+        policy["spec"]["source"]["selectorTemplate"] = json!(selector);
+        host.put(&format!("{POLICIES}/p{number}"), policy);
+    }
+    let all = policies * OF_EACH;
+    for number in 0..all {
+        let team = format!("t{}", number % policies);
+        let source = json!({"spec": {"team": team}});
+        host.put(&format!("{CLUSTERS}/c{number}"), source);
+    }
+    (host, all)
+}
+
+/// With `ARMADEX_TEST_POLICIES=200` it is 5,000 objects (`make budgets`): a million looks, which take a minute without optimisation.
+#[tokio::test(start_paused = true)]
+async fn many_policies_on_one_large_kind_cost_what_changed() {
+    let policies = std::env::var("ARMADEX_TEST_POLICIES").ok();
+    let policies = policies.map_or(40, |policies| policies.parse().unwrap());
+    let (host, all) = shared_kind(policies);
+    let running = run(&host);
+    until(&host, "all are made", |host| {
+        (0..all).all(|number| host.get(&lifecycle(&format!("c{number}"))).is_some())
+    })
+    .await;
+    let quiet = async || {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        running.counted()
+    };
+    let begun = quiet().await;
+    let (each, looks) = (policies as u64, (policies * all) as u64);
+    assert_eq!(
+        begun.rendered, looks,
+        "each policy looks once at each object"
+    );
+    // And once more at its own, whose lifecycles have come back.
+    assert!(begun.walked <= looks + 2 * all as u64, "{begun:?}");
+
+    let asked = || host.asked("patch", "pediaclusterlifecycles");
+    let made = asked();
+    let beat = json!({"spec": {"team": "t7"}, "status": {"probed": 1}});
+    host.put(&format!("{CLUSTERS}/c7"), beat);
+    let probed = quiet().await;
+    assert_eq!(
+        probed.rendered, begun.rendered,
+        "no template reads of a probe"
+    );
+    assert_eq!((probed.walked, probed.plans), (begun.walked, begun.plans));
+
+    // From one policy to another.
+    host.put(&format!("{CLUSTERS}/c7"), json!({"spec": {"team": "t8"}}));
+    let moved = quiet().await;
+    assert_eq!(
+        moved.rendered - probed.rendered,
+        each,
+        "each asks whether it is its own"
+    );
+    assert!(moved.plans - probed.plans <= 8, "{probed:?} {moved:?}");
+
+    let changed = asked();
+    let mut edited = host.get(&format!("{POLICIES}/p9")).unwrap();
+    edited["spec"]["template"] = json!("spec: {syncResources: [], syncAllCustomResources: true}");
+    host.put(&format!("{POLICIES}/p9"), edited);
+    let after = quiet().await;
+    assert_eq!(after.rendered, moved.rendered, "they come to what they did");
+    assert_eq!(asked() - changed, OF_EACH);
+    // Its own once more, when they come back.
+    let most = (all + OF_EACH) as u64;
+    assert!(after.walked - moved.walked <= most, "{moved:?} {after:?}");
+    assert!(changed - made <= 4, "one that goes and one that comes");
+    running.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_fleet_takes_is_asked_for_several_at_a_time_and_without_a_pause() {
     const MEMBERS: u32 = 2_000;

@@ -1,9 +1,10 @@
-//! The parts of an object as hashes: its fields, and those of its metadata. By these it is seen that nothing which templates read has changed, and the
-//! object is not parsed for it. Pure.
+//! The parts of an object: its fields, and those of its metadata. By a hash of each it is seen that nothing which templates read has changed, and the
+//! object is not parsed for it; and where something has, those parts alone are. Pure.
 
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
+    ops::Range,
 };
 
 use serde_json::value::RawValue;
@@ -12,21 +13,44 @@ use crate::template::Reads;
 
 const METADATA: &str = "metadata";
 
-/// Names and values, each as a hash, in the order of the names: some 20 of an object.
+/// In the order of the names: some 20 of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
-    metadata: Box<[(u64, u64)]>,
-    others: Box<[(u64, u64)]>,
+    metadata: Box<[Part]>,
+    /// Where all of the metadata stands.
+    whole_metadata: Option<Part>,
+    others: Box<[Part]>,
+}
+
+/// Name and value, each as a hash, and where the value stands in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    name: u64,
+    content: u64,
+    begins: u32,
+    ends: u32,
+}
+
+/// Where it stands says nothing of what it is.
+impl Hash for Part {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (self.name, self.content).hash(hasher);
+    }
 }
 
 impl Fields {
     /// Of the text of an object.
     pub(super) fn of(text: &str) -> Self {
         let mut all = parts(text);
-        let metadata = all.remove(METADATA).map(|metadata| parts(metadata.get()));
+        let metadata = all.remove_entry(METADATA);
+        let whole_metadata = metadata
+            .as_ref()
+            .map(|(name, value)| Part::of(text, name, value));
+        let metadata = metadata.map(|(_, metadata)| parts(metadata.get()));
         Self {
-            metadata: hashed(&metadata.unwrap_or_default()),
-            others: hashed(&all),
+            metadata: in_order(text, &metadata.unwrap_or_default()),
+            whole_metadata,
+            others: in_order(text, &all),
         }
     }
 
@@ -39,12 +63,51 @@ impl Fields {
                 [] => (&self.metadata, &self.others).hash(&mut hasher),
                 [name] if name == METADATA => self.metadata.hash(&mut hasher),
                 [first, name, ..] if first == METADATA => {
-                    find(&self.metadata, name).hash(&mut hasher);
+                    find(&self.metadata, name)
+                        .map(|part| part.content)
+                        .hash(&mut hasher);
                 }
-                [name, ..] => find(&self.others, name).hash(&mut hasher),
+                [name, ..] => find(&self.others, name)
+                    .map(|part| part.content)
+                    .hash(&mut hasher),
             }
         }
         hasher.finish()
+    }
+
+    /// The parts that something is read of, by their paths, and where they stand in the text; `None` for all of it.
+    pub(super) fn places<'r>(&self, reads: &'r Reads) -> Option<Vec<(&'r [String], Range<usize>)>> {
+        let mut places = Vec::new();
+        for path in reads.paths() {
+            let (path, part) = match path {
+                [] => return None,
+                [name] if name == METADATA => (path, self.whole_metadata.as_ref()),
+                [first, name, ..] if first == METADATA => (&path[..2], find(&self.metadata, name)),
+                [name, ..] => (&path[..1], find(&self.others, name)),
+            };
+            places.extend(part.map(|part| (path, part.place())));
+        }
+        places.dedup();
+        Some(places)
+    }
+}
+
+impl Part {
+    /// Of a text that it is a part of.
+    fn of(text: &str, name: &str, value: &RawValue) -> Self {
+        let value = value.get();
+        let begins = value.as_ptr().addr() - text.as_ptr().addr();
+        let in_text = |place: usize| u32::try_from(place).expect("an object has no gigabytes");
+        Self {
+            name: hash(name),
+            content: hash(value),
+            begins: in_text(begins),
+            ends: in_text(begins + value.len()),
+        }
+    }
+
+    const fn place(&self) -> Range<usize> {
+        self.begins as usize..self.ends as usize
     }
 }
 
@@ -53,16 +116,16 @@ fn parts(text: &str) -> BTreeMap<String, &RawValue> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-fn hashed(parts: &BTreeMap<String, &RawValue>) -> Box<[(u64, u64)]> {
+fn in_order(text: &str, parts: &BTreeMap<String, &RawValue>) -> Box<[Part]> {
     let parts = parts.iter();
-    let mut hashed = Vec::from_iter(parts.map(|(name, value)| (hash(name), hash(value.get()))));
-    hashed.sort_unstable();
-    hashed.into_boxed_slice()
+    let mut parts = Vec::from_iter(parts.map(|(name, value)| Part::of(text, name, value)));
+    parts.sort_unstable_by_key(|part| part.name);
+    parts.into_boxed_slice()
 }
 
-fn find(parts: &[(u64, u64)], name: &str) -> Option<u64> {
-    let place = parts.binary_search_by_key(&hash(name), |(name, _)| *name);
-    place.ok().map(|place| parts[place].1)
+fn find<'p>(parts: &'p [Part], name: &str) -> Option<&'p Part> {
+    let place = parts.binary_search_by_key(&hash(name), |part| part.name);
+    place.ok().map(|place| &parts[place])
 }
 
 fn hash(text: &str) -> u64 {

@@ -5,10 +5,10 @@ use std::fmt;
 use armadex_crds::{LifecycleSource, ResolvedReference, Sensitive};
 use kube::{ResourceExt, core::DynamicObject};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::fields::Fields;
-use crate::Gvr;
+use crate::{Gvr, template::Reads};
 
 /// Namespace and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,6 +156,23 @@ impl Kept {
         serde_json::from_str(self.text.expose()).unwrap_or_default()
     }
 
+    /// As much of it as has all that is read; mostly that is little: of a Karmada Cluster its labels, and not the kinds that it serves.
+    pub fn read_of(&self, reads: &Reads) -> Value {
+        let Some(places) = self.fields.places(reads) else {
+            return self.read();
+        };
+        let mut object = Value::Object(Map::new());
+        for (path, place) in places {
+            let part = serde_json::from_str(&self.text.expose()[place]).unwrap_or_default();
+            match path {
+                [name] => object[name] = part,
+                [parent, name] => object[parent][name] = part,
+                _ => return self.read(),
+            }
+        }
+        object
+    }
+
     /// Its parts, to see without reading it whether it says something else.
     pub const fn fields(&self) -> &Fields {
         &self.fields
@@ -171,5 +188,54 @@ impl Kept {
 impl From<Value> for Kept {
     fn from(object: Value) -> Self {
         Self::of(&object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::template::{Scope, TemplateData, TemplateEngine};
+
+    #[test]
+    fn templates_say_the_same_of_what_is_read_as_of_the_whole() {
+        let object = json!({"apiVersion": "v1", "kind": "A", "spec": {"url": "x\"y", "zones": ["a", "b"]},
+            "status": {"beat": 1}, "metadata": {"name": "a", "labels": {"a": "b"}, "uid": "u"}});
+        let kept = Kept::from(object.clone());
+        for (template, is_read) in [
+            ("text", json!({})),
+            ("{{source.spec.url}}", json!({"spec": object["spec"]})),
+            (
+                "{{source.metadata.name}}",
+                json!({"metadata": {"name": "a"}}),
+            ),
+            (
+                "{{toJson source.metadata}}",
+                json!({"metadata": object["metadata"]}),
+            ),
+            (
+                "{{source.metadata.labels.a}}{{toJson source.metadata}}{{source.metadata.name}}",
+                json!({"metadata": object["metadata"]}),
+            ),
+            (
+                "{{#each source.spec.zones}}{{this}}{{/each}}",
+                json!({"spec": object["spec"]}),
+            ),
+            ("{{source.none.at.all}}{{source.metadata.none}}", json!({})),
+            (
+                "{{source.spec.none.x}}{{source.kind}}",
+                json!({"spec": object["spec"], "kind": "A"}),
+            ),
+            ("{{toJson source}}", object.clone()),
+            ("{{#with source}}{{kind}}{{/with}}", object.clone()),
+        ] {
+            let compiled = TemplateEngine::Handlebars.compile(template, Scope::Source);
+            let compiled = compiled.expect(template);
+            let read = kept.read_of(compiled.reads());
+            assert_eq!(read, is_read, "{template}");
+            let said = |object| compiled.render(&TemplateData::of(object));
+            assert_eq!(said(read), said(object.clone()), "{template}");
+        }
     }
 }
