@@ -18,7 +18,7 @@ use crate::incoming::memory::ClusterMemory;
 use crate::incoming::unfinished::Unfinished;
 use crate::parts::Parts;
 use crate::session::by_control_plane::ByControlPlane;
-use crate::session::discoveries::Discoveries;
+use crate::session::discoveries::DiscoveriesByWay;
 use crate::session::plan::Gates;
 use crate::session::reaching::Reaching;
 use crate::stream::turns::{Turns, Width};
@@ -155,9 +155,7 @@ pub(crate) struct Shared {
     /// What their streams are of.
     pub(crate) types: Types,
     /// Members that may be asked now what they serve.
-    pub(crate) discoveries: Arc<Discoveries>,
-    /// The same of members that are asked by the control plane.
-    pub(crate) discoveries_by_control_plane: Arc<Discoveries>,
+    pub(crate) discoveries: DiscoveriesByWay,
     /// What the store fails with now, and whose writes.
     pub(crate) store_outages: Outages,
     /// What the control plane refuses now, and of which cluster.
@@ -210,8 +208,7 @@ impl Shared {
             ),
             lists: Arc::default(),
             types: Types::default(),
-            discoveries: Arc::default(),
-            discoveries_by_control_plane: Arc::default(),
+            discoveries: DiscoveriesByWay::default(),
             store_outages: Outages::default(),
             refusals: Refusals::default(),
             statuses: Pace::new(STATUS_PERIOD),

@@ -249,7 +249,8 @@ impl Session {
         self.say_connected(way, &version);
         health.concerns(cluster);
         Box::pin(health.reached(version)).await;
-        let again = ways.straight_again(wanted, way, streams.discovery().straight.hurried());
+        let hurried = Arc::clone(&streams.discovery().hurried);
+        let again = ways.straight_again(wanted, way, hurried);
         let mut again = std::pin::pin!(again);
         let connected = streams.connect(cluster, Arc::clone(&way.member), identity);
         let mut resources = wanted.resources.clone();

@@ -30,6 +30,9 @@ pub(super) enum Around {
     /// It was asked.
     #[error("{0}")]
     Failed(String),
+    /// It was asked, and whoever asks may not, be it there or at the member.
+    #[error("{0}")]
+    Refused(String),
     /// It is asked for as many others as may be.
     #[error(
         "it is asked for {most} members at the same time, and for no more (--max-members-by-control-plane)"
@@ -38,6 +41,13 @@ pub(super) enum Around {
         /// How many may be.
         most: usize,
     },
+}
+
+impl Around {
+    /// It leads there once somebody grants a right, or another member leaves its place: mostly never. What is away for a moment does sooner.
+    pub(super) fn is_shut(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Full { .. })
+    }
 }
 
 /// Why a member is not ready to be synced.
@@ -85,6 +95,11 @@ impl Unreached {
     /// Nothing came back from where the member is said to be, whatever was asked: a network may let through what is small, and nothing else.
     pub(super) fn is_out_of_reach(&self) -> bool {
         matches!(self, Self::Member { source, .. } if source.is_silence())
+    }
+
+    /// It answers what is small, and was waited for in vain with what is large.
+    pub(super) fn took_too_long(&self) -> bool {
+        matches!(self, Self::Member { what, source } if *what != HEALTH_CHECK && source.took_long())
     }
 
     /// Who asks may not.

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use crate::config::Shared;
 use crate::incoming::memory::ClusterMemory;
-use crate::session::discoveries::{ByWay, ClusterDiscovery};
+use crate::session::discoveries::ByWay;
 use crate::session::doubts::Doubts;
 use crate::session::in_line::InLine;
 use crate::session::plan::{Known, Missing, Plan, Scope};
@@ -367,15 +367,7 @@ fn by_way(session: &Session, memory: &Arc<ClusterMemory>) -> ByWay {
         metrics: shared.metrics.of(&session.name),
         board: Arc::clone(&session.board),
     };
-    let of = |all| {
-        let (name, memory) = (session.name.clone(), Arc::clone(memory));
-        let discovery = ClusterDiscovery::new(Arc::clone(all), name, memory, line.clone());
-        Arc::new(discovery)
-    };
-    ByWay {
-        straight: of(&shared.discoveries),
-        around: of(&shared.discoveries_by_control_plane),
-    }
+    ByWay::among(&shared.discoveries, &session.name, memory, &line)
 }
 
 /// What has rows: what is hidden beside another version comes after all others, and what has most comes first.

@@ -26,6 +26,10 @@ const LAST_LOOK: Duration = Duration::from_secs(300);
 const LAST_TRY: Duration = Duration::from_secs(60);
 /// A right that somebody may grant by hand is waited for longer: mostly it is not meant to be granted, and each member of a fleet asks for it.
 const LAST_REFUSED: Duration = Duration::from_secs(300);
+/// Who was waited for in full, and in vain, is not for as long, and then for longer: a fleet may have a thousand behind a network that lets small answers through alone, and
+/// they would keep those waiting who are slow.
+const FIRST_IN_FULL: Duration = Duration::from_secs(120);
+const LAST_IN_FULL: Duration = Duration::from_secs(6 * 60 * 60);
 /// What is said where a request on the way is forbidden, be it by the control plane or by the member.
 const WHAT_IT_TAKES: &str = "the rights that this way takes are granted by hand, see docs/permissions.md#by-the-control-plane";
 
@@ -48,6 +52,10 @@ pub(super) struct Ways {
     refusals: Backoff,
     /// For a place on the other one.
     turns: Backoff,
+    /// For the straight one, to be waited for in full.
+    in_full: Backoff,
+    /// When that is due again, if it was in vain.
+    in_full_again: Option<Instant>,
     /// What came of the last try, and until when that has to do.
     tried: Option<(Around, Instant)>,
 }
@@ -59,6 +67,8 @@ impl Default for Ways {
             tries: Backoff::new(PROBE_PERIOD, LAST_TRY),
             refusals: Backoff::new(PROBE_PERIOD, LAST_REFUSED),
             turns: Backoff::new(PROBE_PERIOD, LAST_TRY),
+            in_full: Backoff::new(FIRST_IN_FULL, LAST_IN_FULL),
+            in_full_again: None,
             tried: None,
         }
     }
@@ -84,10 +94,24 @@ impl Ways {
             return Ok((reached, straight));
         };
         let why = if wanted.connection.leads_straight() {
-            let hurried = discovery.straight.hurried();
-            match reach(&straight.member, sink, cluster, &hurried).await {
-                Err(error) if error.is_out_of_reach() => error.to_string(),
-                other => return other.map(|reached| (reached, straight)),
+            let in_full = self.is_to_be_waited_for();
+            let asked = match in_full {
+                true => &discovery.straight,
+                false => &discovery.hurried,
+            };
+            match reach(&straight.member, sink, cluster, asked).await {
+                Err(error) if error.is_out_of_reach() => {
+                    if in_full && error.took_too_long() {
+                        let wait = self.in_full.next(rand::random());
+                        self.in_full_again = Some(Instant::now() + wait);
+                    }
+                    error.to_string()
+                }
+                other => {
+                    self.in_full.reset();
+                    self.in_full_again = None;
+                    return other.map(|reached| (reached, straight));
+                }
             }
         } else {
             "no credential of it is known here".to_owned()
@@ -109,6 +133,14 @@ impl Ways {
         self.turns.reset();
         let tried = reach(by_control_plane, sink, cluster, &discovery.around).await;
         self.tell(tried, why, wanted, (by_control_plane, place))
+    }
+
+    /// Whether the straight way is waited for in full: the other one is known to be shut, and it was not waited for in vain a while ago. Once the other one is to be tried again,
+    /// that comes first.
+    fn is_to_be_waited_for(&self) -> bool {
+        let now = Instant::now();
+        let is_shut = |(tried, until): &(Around, Instant)| tried.is_shut() && now < *until;
+        self.tried.as_ref().is_some_and(is_shut) && self.in_full_again.is_none_or(|due| due <= now)
     }
 
     /// What came of asking the control plane.
@@ -139,7 +171,7 @@ impl Ways {
                     false => &mut self.tries,
                 };
                 let wait = retry.next(rand::random());
-                Err(self.leads_nowhere(why, Around::Failed(told(&error)), wait))
+                Err(self.leads_nowhere(why, told(&error), wait))
             }
         }
     }
@@ -163,12 +195,11 @@ impl Ways {
         &mut self,
         wanted: &Wanted,
         way: &Way,
-        discovery: ClusterDiscovery,
+        discovery: Arc<ClusterDiscovery>,
     ) {
         if way.around.is_none() || !wanted.connection.leads_straight() {
             std::future::pending::<()>().await;
         }
-        let discovery = Arc::new(discovery);
         loop {
             tokio::time::sleep(self.looks.next(rand::random())).await;
             let (member, discovery) = (Arc::clone(&wanted.member), Arc::clone(&discovery));
@@ -193,10 +224,10 @@ fn refuses(connection: &Connection, error: &Unreached) -> bool {
 }
 
 /// In words, with what would help.
-fn told(error: &Unreached) -> String {
+fn told(error: &Unreached) -> Around {
     match error.is_forbidden() {
-        true => format!("{error}; {WHAT_IT_TAKES}"),
-        false => error.to_string(),
+        true => Around::Refused(format!("{error}; {WHAT_IT_TAKES}")),
+        false => Around::Failed(error.to_string()),
     }
 }
 
@@ -209,33 +240,178 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
+    use crate::config::Config;
     use crate::incoming::memory::ClusterMemory;
+    use crate::session::discoveries::DiscoveriesByWay;
     use crate::session::in_line::InLine;
     use crate::session::plan::Scope;
+    use crate::testing::Stage;
     use crate::testing::request::{Request, through_pipes};
 
     /// A member that answers small questions, and what it serves once that is so.
     fn answering(discovered: &watch::Receiver<bool>) -> Arc<Member> {
         let discovered = discovered.clone();
-        through_pipes(move |pipe| drop(tokio::spawn(answer(pipe, discovered.clone()))))
+        serving(move || {
+            let mut discovered = discovered.clone();
+            async move {
+                // Whoever asked may have gone.
+                let _ = discovered.wait_for(|is_so| *is_so).await;
+            }
+        })
     }
 
-    async fn answer(pipe: DuplexStream, mut discovered: watch::Receiver<bool>) {
+    /// The same, once this is over.
+    fn serving<F: Future<Output = ()> + Send + 'static>(
+        discovered: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Arc<Member> {
+        through_pipes(move |pipe| drop(tokio::spawn(answer(pipe, discovered()))))
+    }
+
+    async fn answer(pipe: DuplexStream, discovered: impl Future<Output = ()>) {
         let mut socket = BufReader::new(pipe);
         let body = match Request::read(&mut socket).await.path.as_str() {
             "/version" => r#"{"gitVersion":"v1.36.0"}"#,
             "/api" | "/apis" => {
-                // Whoever asked may have gone.
-                let _ = discovered.wait_for(|is_so| *is_so).await;
+                discovered.await;
                 r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1"}]}]}"#
             }
             _ => r#"{"metadata":{"uid":"u"}}"#,
         };
+        say(socket, "200 OK", body).await;
+    }
+
+    async fn say(mut socket: BufReader<DuplexStream>, status: &str, body: &str) {
         let length = body.len();
         let answer = format!(
-            "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+            "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         let _ = socket.write_all(answer.as_bytes()).await;
+    }
+
+    /// What stands for a member whose control plane refuses all that is asked of it, or fails.
+    fn saying(status: &'static str) -> Arc<Member> {
+        through_pipes(move |pipe| {
+            drop(tokio::spawn(async move {
+                let mut socket = BufReader::new(pipe);
+                Request::read(&mut socket).await;
+                say(socket, status, r#"{"kind":"Status","message":"no"}"#).await;
+            }))
+        })
+    }
+
+    /// A member that may be asked on either way, by a synchro that asks so many by the control plane.
+    struct Journey {
+        _stage: Stage,
+        shared: Arc<Shared>,
+        discovery: ByWay,
+        wanted: Wanted,
+        ways: Ways,
+    }
+
+    impl Journey {
+        /// The clock stands still from here on.
+        async fn begin(most: usize, straight: Arc<Member>, around: Arc<Member>) -> Self {
+            let stage = Stage::new().await;
+            let config = Config {
+                max_by_control_plane: most,
+                ..Config::default()
+            };
+            let shared = stage.shared("one", config);
+            // What the member says is not stored: a store takes its time.
+            stage.breaking.refuse("adopt", usize::MAX);
+            let (name, memory) = (east(), ClusterMemory::of_nobody_else());
+            let discovery = ByWay::among(&shared.discoveries, &name, &memory, &InLine::default());
+            tokio::time::pause();
+            let wanted = Wanted {
+                connection: Connection::plain("http://member"),
+                member: straight,
+                by_control_plane: Some(around),
+                resources: Scope::default(),
+            };
+            Self {
+                _stage: stage,
+                shared,
+                discovery,
+                wanted,
+                ways: Ways::default(),
+            }
+        }
+
+        /// Whether the member has answered all that it is asked first.
+        async fn is_reached(&mut self) -> bool {
+            let (name, discovery) = (east(), &self.discovery);
+            let cluster = (&name, "uid");
+            let found = self
+                .ways
+                .find(&self.wanted, &self.shared, cluster, discovery);
+            match found.await.map(drop) {
+                Err(Unreached::Store(_)) => true,
+                Err(Unreached::Neither { .. }) => false,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn east() -> ClusterName {
+        ClusterName::new("east").expect("a name")
+    }
+
+    /// What a member is waited for that may be asked on another way: two seconds among those that are quick, and ten.
+    const HURRIED: Duration = Duration::from_secs(12);
+
+    fn slow() -> Arc<Member> {
+        serving(|| tokio::time::sleep(Duration::from_secs(15)))
+    }
+
+    #[tokio::test]
+    async fn a_slow_member_is_waited_for_where_the_other_way_is_refused_or_has_no_place() {
+        for (most, around) in [(1, saying("403 Forbidden")), (0, saying("200 OK"))] {
+            let mut journey = Journey::begin(most, slow(), around).await;
+            let reached = [journey.is_reached().await, journey.is_reached().await];
+            assert_eq!(reached, [false, true], "{most}");
+            tokio::time::resume();
+        }
+    }
+
+    /// It would keep those waiting who are slow, and not be asked on the other way meanwhile.
+    #[tokio::test]
+    async fn who_was_waited_for_in_vain_is_not_for_a_while() {
+        let hangs = serving(std::future::pending);
+        let mut journey = Journey::begin(1, hangs, saying("403 Forbidden")).await;
+        let mut waited = Vec::new();
+        for _ in 0..5 {
+            let begun = Instant::now();
+            assert!(!journey.is_reached().await);
+            waited.push(begun.elapsed() > HURRIED);
+        }
+        assert_eq!(waited, [false, true, false, false, false]);
+    }
+
+    /// A whole fleet would stand in the slowest line for it.
+    #[tokio::test]
+    async fn a_slow_member_is_not_waited_for_where_the_other_way_is_gone_for_a_moment() {
+        let away = saying("503 Service Unavailable");
+        let mut journey = Journey::begin(1, slow(), away).await;
+        for _ in 0..3 {
+            let begun = Instant::now();
+            assert!(!journey.is_reached().await);
+            assert!(begun.elapsed() <= HURRIED, "{:?}", begun.elapsed());
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_goes_away_while_the_control_plane_is_asked_leaves_its_place() {
+        let [straight, around] = [(); 2].map(|()| serving(std::future::pending));
+        let mut journey = Journey::begin(1, straight, around).await;
+        let metrics = Arc::clone(&journey.shared.metrics);
+        {
+            let mut asked = std::pin::pin!(journey.is_reached());
+            let while_asked = HURRIED + Duration::from_secs(1);
+            assert!(timeout(while_asked, &mut asked).await.is_err());
+            assert_eq!(metrics.by_control_plane.get(), 1);
+        }
+        assert_eq!(metrics.by_control_plane.get(), 0);
+        assert!(journey.shared.by_control_plane.place().is_ok());
     }
 
     #[tokio::test(start_paused = true)]
@@ -253,16 +429,16 @@ mod tests {
             around: Some("it was not reached".into()),
             _place: None,
         };
-        let name = ClusterName::new("east").expect("a name");
-        let memory = ClusterMemory::of_nobody_else();
-        let discovery = ClusterDiscovery::new(Arc::default(), name, memory, InLine::default());
+        let (name, memory) = (east(), ClusterMemory::of_nobody_else());
+        let all = DiscoveriesByWay::default();
+        let discovery = ByWay::among(&all, &name, &memory, &InLine::default());
         let mut ways = Ways::default();
         let looks = 4 * LAST_LOOK;
-        let looked = ways.straight_again(&wanted, &way, discovery.hurried());
+        let looked = ways.straight_again(&wanted, &way, Arc::clone(&discovery.hurried));
         let straight = timeout(looks, looked).await;
         assert!(straight.is_err(), "it is not discovered");
         discovers.send_replace(true);
-        let looked = ways.straight_again(&wanted, &way, discovery.hurried());
+        let looked = ways.straight_again(&wanted, &way, Arc::clone(&discovery.hurried));
         let straight = timeout(looks, looked).await;
         assert!(straight.is_ok(), "it answers");
     }
@@ -306,10 +482,13 @@ mod tests {
         ] {
             let by_member = status(403, by_member);
             assert!(!refuses(&connection, &by_member), "{by_member:?}");
-            assert!(told(&by_member).ends_with(WHAT_IT_TAKES));
+            let told = told(&by_member);
+            assert!(told.is_shut() && told.to_string().ends_with(WHAT_IT_TAKES));
         }
         let other = status(500, Some(east));
         assert!(!refuses(&connection, &other));
-        assert_eq!(told(&other), "health check: no");
+        let told = told(&other);
+        assert!(!told.is_shut());
+        assert_eq!(told.to_string(), "health check: no");
     }
 }

@@ -170,7 +170,7 @@ impl BreakingSink {
         self.broken.lock().expect("no panic within").clear();
     }
 
-    /// The next calls of `begin`, `close`, `join`, `keep_alive`, `set_health`, `set_labels` or `streams`, so many of them, are refused.
+    /// The next calls of `adopt`, `begin`, `close`, `join`, `keep_alive`, `set_health`, `set_labels` or `streams`, so many of them, are refused.
     pub(crate) fn refuse(&self, call: &'static str, times: usize) {
         let mut refusals = self.refusals.lock().expect("no panic within");
         refusals.insert(call, times);
@@ -257,6 +257,7 @@ impl Sink for BreakingSink {
         member: &str,
     ) -> Answer<ClusterId> {
         self.pass("adopt");
+        self.admit("adopt")?;
         self.adoptions.fetch_add(1, Ordering::AcqRel);
         let adopted = self.store.adopt(cluster, incarnation, member).await;
         if self.swallows.swap(false, Ordering::AcqRel) {

@@ -17,7 +17,7 @@ async fn a_cluster_says_that_it_waits_for_its_turn_until_that_has_come() {
     let stage = Stage::new().await;
     let member = ScriptedMember::start("uid", &["a"]).await;
     let shared = stage.shared("one", Config::default());
-    let turns = shared.discoveries.all_quick_turns();
+    let turns = shared.discoveries.straight.all_quick_turns();
     let mut fleet = stage.synchro_of_these(stage.control_plane.client(), &shared);
     stage.relist(&mut fleet, [asking_for(&member, &["pods"])]);
     let says = |reason: &str, words: &str| {
@@ -47,7 +47,7 @@ async fn a_member_that_fails_after_its_turn_came_late_is_not_asked_among_those_t
     member.answers("/apis", 403);
     let shared = stage.shared("one", Config::default());
     let _after_silence = shared.reaching.all_after_silence();
-    let turns = shared.discoveries.all_quick_turns();
+    let turns = shared.discoveries.straight.all_quick_turns();
     let mut fleet = stage.synchro_of_these(stage.control_plane.client(), &shared);
     stage.relist(&mut fleet, [asking_for(&member, &["pods"])]);
     let metrics = shared.metrics.of(&name("m"));

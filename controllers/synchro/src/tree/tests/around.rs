@@ -247,3 +247,39 @@ async fn whoever_writes_a_pediacluster_has_the_control_plane_asked_for_nobody() 
     assert_eq!(member.probes(), 0);
     fleet.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_member_that_is_reached_again_leaves_its_place_to_another() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let mut gate = Gate::before(member.address()).await;
+    gate.shuts().await;
+    let metrics = Arc::<Metrics>::default();
+    let config = Config {
+        max_by_control_plane: 1,
+        metrics: Arc::clone(&metrics),
+        ..config_by(&member)
+    };
+    let mut fleet = stage.synchro_with(host.client(), "one", config);
+    let west = spec_without_credentials("http://127.0.0.1:1", &member);
+    record(&host, &west);
+    let lifecycle = host.get(LIFECYCLE).expect("west's");
+    host.put(&LIFECYCLE.replace("east", "west"), lifecycle);
+    let east = spec_at(&gate.url(), &member);
+    record(&host, &east);
+    stage.relist(&mut fleet, [write(&host, "east", &east)]);
+    comes_to_run(&host, "RunningByControlPlane: ").await;
+    fleet.handle(Event::Apply(write(&host, "west", &west)));
+    comes_to_say(&host, "west", "ClusterHealthy", "TooManyByControlPlane: ").await;
+
+    gate.opens().await;
+    comes_to_run(&host, "Running: ").await;
+    let says = || host.condition(&format!("{CLUSTERS}/west"), "SynchroRunning");
+    in_time("the place", || async {
+        says().is_some_and(|said| said.starts_with("RunningByControlPlane: "))
+    })
+    .await;
+    assert_eq!(metrics.by_control_plane.get(), 1);
+    fleet.shutdown().await;
+    assert_eq!(metrics.by_control_plane.get(), 0);
+}
