@@ -1,10 +1,11 @@
 //! Clusterpedia's feature gates by name, in its syntax: `--feature-gates A=true,B=false`.
 //!
 //! What a gate switches there is decided here by what Armadex does always or not yet. A gate that asks for what this version does is
-//! accepted, one that asks for something else is refused with the reason, and an unknown one is refused by name. How a member is asked is nothing to choose: a gate of that is
-//! accepted with either value, and the log says that it changes nothing.
+//! accepted, one that asks for something else is refused with the reason, and an unknown one is refused by name. What is nothing to choose, as how a member is asked, is
+//! accepted with either value, for a manifest may write Clusterpedia's defaults out, and the log says that it changes nothing.
 
 use clap::Args;
+use tracing::info;
 
 /// Clusterpedia's flag, which every process takes.
 #[derive(Clone, Debug, Args)]
@@ -26,6 +27,13 @@ pub(crate) struct FeatureGates {
 }
 
 impl FeatureGates {
+    /// Says what was asked for and changes nothing.
+    pub(crate) fn tell(&self) {
+        for words in &self.without_effect {
+            info!("{words}");
+        }
+    }
+
     /// The gate of this name, if it switches something.
     fn switch(&mut self, name: &str) -> Option<&mut bool> {
         match name {
@@ -45,7 +53,7 @@ struct Fixed {
     why: &'static str,
 }
 
-/// Gates of how members are asked: what is done, whatever they say.
+/// Gates that are honoured with neither value: what is done, whatever they say.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
     (
         "HealthCheckerWithStandaloneTCP",
@@ -58,6 +66,14 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     (
         "StreamHandlePaginatedListForResourceSync",
         "objects of a page are always handled as they come",
+    ),
+    (
+        "ClusterAuthenticationFromSecret",
+        "credentials of Secrets are used where a policy or the Secret itself lets them be",
+    ),
+    (
+        "NotConvertToMemoryVersion",
+        "objects are served as the member sent them",
     ),
 ];
 
@@ -78,11 +94,6 @@ const FIXED: &[Fixed] = &[
         why: "syncAllCustomResources is not served yet",
     },
     Fixed {
-        name: "ClusterAuthenticationFromSecret",
-        value: true,
-        why: "credentials by reference to a Secret are always served",
-    },
-    Fixed {
         name: "RemainingItemCount",
         value: false,
         why: "ask with the parameter withRemainingCount instead",
@@ -101,11 +112,6 @@ const FIXED: &[Fixed] = &[
         name: "AllowProxyRequestToClusters",
         value: false,
         why: "proxying to members is not served yet",
-    },
-    Fixed {
-        name: "NotConvertToMemoryVersion",
-        value: true,
-        why: "objects are served as the member sent them",
     },
 ];
 
@@ -178,7 +184,18 @@ mod tests {
         }
     }
 
-    /// A manifest may write Clusterpedia's defaults out.
+    /// All that there are (clusterpedia `pkg/utils/feature`, the synchro's and the API server's), each as it is if nothing is said.
+    #[test]
+    fn clusterpedias_defaults_may_be_written_out() {
+        let defaults = "PruneManagedFields=true,PruneLastAppliedConfiguration=true,AllowSyncAllCustomResources=false,AllowSyncAllResources=false,\
+            HealthCheckerWithStandaloneTCP=false,ForcePaginatedListForResourceSync=false,StreamHandlePaginatedListForResourceSync=false,\
+            IgnoreSyncLease=false,ClusterAuthenticationFromSecret=false,RemainingItemCount=false,AllowRawSQLQuery=false,\
+            AllowParameterizedSQLQuery=false,AllowProxyRequestToClusters=false,NotConvertToMemoryVersion=false";
+        let gates = parse(defaults).expect("accepted");
+        assert!(!gates.allow_sync_all_resources && !gates.ignore_sync_lease);
+        assert_eq!(gates.without_effect.len(), 5, "{:?}", gates.without_effect);
+    }
+
     #[test]
     fn how_members_are_asked_is_nothing_to_choose_and_no_error() {
         let gates =

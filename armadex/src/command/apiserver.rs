@@ -39,7 +39,7 @@ pub(crate) struct Flags {
     #[command(flatten)]
     serving: ServingFlags,
     #[command(flatten)]
-    _gates: FeatureGateFlags,
+    gates: FeatureGateFlags,
 }
 
 /// Where and with which certificate the API is served.
@@ -160,6 +160,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let Some(mut process) = begun.await? else {
         return Ok(());
     };
+    flags.gates.feature_gates.tell();
     start(&mut process, &flags.serving, &flags.own.namespace)?;
     process.run(flags.admin).await
 }

@@ -42,7 +42,7 @@ pub(crate) struct Flags {
     #[command(flatten)]
     admin: AdminFlags,
     #[command(flatten)]
-    _gates: FeatureGateFlags,
+    gates: FeatureGateFlags,
 }
 
 /// Runs until a signal.
@@ -54,6 +54,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     };
     let mut parts = Parts::new(cancel);
     let (mut checks, mut metrics) = (Checks::default(), Metrics::new());
+    flags.gates.feature_gates.tell();
     warn_of_everybodys(&flags.credentials.credential_namespaces);
     let controllers = Controllers::new(client.clone(), &flags.credentials);
     let lease = flags.leader.lease(LEASE);

@@ -7,8 +7,6 @@ use armadex_control_plane::LeaseTerms;
 use armadex_synchro::{AllowedAddress, Config, ControlPlane, Gates, Metrics, lease_name};
 use clap::Args;
 
-use tracing::info;
-
 use crate::admin::AdminFlags;
 use crate::control_plane::ControlPlaneFlags;
 use crate::credentials::{CredentialFlags, NamespaceFlag, warn_of_everybodys};
@@ -109,9 +107,7 @@ pub(crate) fn start(
 ) {
     let counted = Arc::<Metrics>::default();
     process.metrics.add_members(Arc::clone(&counted));
-    for words in &gates.without_effect {
-        info!("{words}");
-    }
+    gates.tell();
     let (own, credentials) = (&flags.leader.own.namespace, &flags.credentials);
     warn_of_everybodys(credentials.credential_namespaces.iter().chain([own]));
     let name = lease_name(&flags.sharding_name, &process.store.identity());

@@ -433,12 +433,12 @@ const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 28] = [
     ),
     (
         "names at most 5,000,",
-        "controllers/synchro/src/session/plan.rs",
+        "controllers/synchro/src/session/plan/list.rs",
         "MOST_ASKED: usize = 5_000",
     ),
     (
         "with 50 versions in an entry",
-        "controllers/synchro/src/session/plan.rs",
+        "controllers/synchro/src/session/plan/list.rs",
         "MOST_VERSIONS: usize = 50",
     ),
     (

@@ -250,8 +250,7 @@ impl Session {
         health.concerns(cluster);
         Box::pin(health.reached(version)).await;
         let hurried = Arc::clone(&streams.discovery().hurried);
-        let again = ways.straight_again(wanted, way, hurried);
-        let mut again = std::pin::pin!(again);
+        let mut again = std::pin::pin!(ways.straight_again(wanted, way, hurried));
         let connected = streams.connect(cluster, Arc::clone(&way.member), identity);
         let mut resources = wanted.resources.clone();
         let found = Box::pin(self.apply(&resources, &discovery, streams)).await;

@@ -319,9 +319,7 @@ impl Tree {
             *entry = branches.dismiss_session().await;
         }
         if directed.refused && branches.session.is_none() {
-            let gates = self.shared.config.gates;
-            let asked = branches.referred.asked(&object.spec, gates).scope();
-            let told = idle::tell(&mut branches.idle, entry, &entrant, asked).await;
+            let told = idle::tell(&mut branches.idle, entry, &entrant, directed.asked).await;
             if told && is_labelled {
                 branches.wait();
             }

@@ -7,6 +7,7 @@
 mod builtin;
 mod chosen;
 mod keep;
+mod list;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -14,24 +15,18 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use armadex_crds::{AuthorizationMode, GroupResources, PediaClusterSpec};
+use armadex_crds::{AuthorizationMode, PediaClusterSpec};
 use armadex_member::Discovery;
 use armadex_model::{GroupVersionResource, ResourceType};
 
 pub(crate) use self::chosen::Missing;
 use self::chosen::{Chosen, Names};
 pub(crate) use self::keep::{Kept, Known};
-use self::scope::ALL;
+pub(crate) use self::list::List;
+use self::list::{ALL, Flaw};
 pub use self::scope::Gates;
 pub(crate) use self::scope::Scope;
 use crate::session::new_types::Wants;
-
-/// Resources that one PediaCluster may name: nobody names so many, and each is looked for in what the member serves.
-const MOST_ASKED: usize = 5_000;
-/// Versions that an entry may name, each of which is looked for with each of its resources: a group of a member has as many at the most.
-const MOST_VERSIONS: usize = 50;
-/// No group, version or resource has a longer name. What is missing is told with its names, each time.
-const MOST_NAME_BYTES: usize = 253;
 
 /// What to sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,48 +50,19 @@ pub(crate) enum Reference {
     None,
     /// A ClusterSyncResources of this name, which is not there.
     Missing(String),
-    /// This list of one.
-    List {
-        /// Its name.
-        name: String,
-        /// What it asks for.
-        resources: Arc<[GroupResources]>,
-    },
+    /// That of this name, and what it asks for.
+    To(String, Arc<List>),
 }
 
 /// A spec that asks for what cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidSyncResources {
-    /// The group `*` while its gate is off.
+    /// The group `*` while its gate is off, and in which list.
     #[error("{0}: group \"*\" needs the feature gate AllowSyncAllResources")]
     AllGroups(String),
-    /// More than anybody can want.
-    #[error(
-        "syncResources: {0} resources are named, above the limit of {MOST_ASKED}: name groups with \"*\""
-    )]
-    TooMany(usize),
-    /// The same of versions.
-    #[error(
-        "{list}: {versions} versions of group {group:?} are named, above the limit of {MOST_VERSIONS}: allow each with \"*\""
-    )]
-    TooManyVersions {
-        /// Where.
-        list: String,
-        /// The group.
-        group: String,
-        /// How many.
-        versions: usize,
-    },
-    /// What nothing is called.
-    #[error(
-        "{list}: a name of {bytes} bytes is no group, version or resource: the limit is {MOST_NAME_BYTES}"
-    )]
-    TooLong {
-        /// Where.
-        list: String,
-        /// Of what is named there.
-        bytes: usize,
-    },
+    /// What nobody can want, and in which list.
+    #[error("{0}: {1}")]
+    Flawed(String, #[source] Flaw),
 }
 
 /// What a spec asks for, as far as that can be said before the member is asked. The list that it refers to comes behind its own, as Clusterpedia has it. The text is a
@@ -106,19 +72,27 @@ pub(crate) fn scope(
     reference: &Reference,
     gates: Gates,
 ) -> Result<(Scope, String), InvalidSyncResources> {
-    check("syncResources", &spec.sync_resources, gates)?;
-    let mut entries = spec.sync_resources.clone();
-    if let Reference::List { name, resources } = reference {
-        check(&format!("ClusterSyncResources {name}"), resources, gates)?;
-        entries.extend(resources.iter().cloned());
+    let own = Arc::new(List::new(&spec.sync_resources));
+    check("syncResources", &own, gates)?;
+    let mut lists = vec![own];
+    if let Reference::To(name, list) = reference {
+        check(&format!("ClusterSyncResources {name}"), list, gates)?;
+        lists.push(Arc::clone(list));
     }
-    let asked = entries.iter().map(|entry| entry.resources.len()).sum();
-    if asked > MOST_ASKED {
-        return Err(InvalidSyncResources::TooMany(asked));
-    }
-    let warnings = [missing(reference), ignored(spec, &entries)];
+    let warnings = [missing(reference), ignored(spec, &lists)];
     let warnings = Vec::from_iter(warnings.into_iter().flatten());
-    Ok((Scope::new(entries, gates), warnings.join("; ")))
+    Ok((Scope::new(lists, gates), warnings.join("; ")))
+}
+
+/// Whether a list can be meant.
+fn check(name: &str, list: &List, gates: Gates) -> Result<(), InvalidSyncResources> {
+    if let Some(flaw) = &list.flaw {
+        return Err(InvalidSyncResources::Flawed(name.to_owned(), flaw.clone()));
+    }
+    if list.is_of_all && !gates.allow_sync_all_resources {
+        return Err(InvalidSyncResources::AllGroups(name.to_owned()));
+    }
+    Ok(())
 }
 
 /// Clusterpedia's words, and which.
@@ -131,13 +105,12 @@ fn missing(reference: &Reference) -> Option<String> {
     ))
 }
 
-fn ignored(spec: &PediaClusterSpec, entries: &[GroupResources]) -> Option<String> {
+fn ignored(spec: &PediaClusterSpec, lists: &[Arc<List>]) -> Option<String> {
     let mut ignored = Vec::new();
     if spec.sync_all_custom_resources {
         ignored.push("syncAllCustomResources (name the groups in syncResources)");
     }
-    let with_events = |entry: &GroupResources| !entry.events_involved_resources.is_empty();
-    if entries.iter().any(with_events) {
+    if lists.iter().any(|list| list.with_events) {
         ignored.push("eventsInvolvedResources (sync the resource \"events\" instead)");
     }
     if spec.authorization_mode == Some(AuthorizationMode::OuterOnly) {
@@ -150,42 +123,6 @@ fn ignored(spec: &PediaClusterSpec, entries: &[GroupResources]) -> Option<String
     Some(format!(
         "Warning: not served by this version of Armadex: {what}"
     ))
-}
-
-/// Whether the entries of a list can be meant.
-fn check(list: &str, entries: &[GroupResources], gates: Gates) -> Result<(), InvalidSyncResources> {
-    let all = entries.iter().any(|entry| entry.group == ALL);
-    if all && !gates.allow_sync_all_resources {
-        return Err(InvalidSyncResources::AllGroups(list.to_owned()));
-    }
-    entries
-        .iter()
-        .try_for_each(|entry| check_names(list, entry))
-}
-
-fn check_names(list: &str, entry: &GroupResources) -> Result<(), InvalidSyncResources> {
-    let GroupResources {
-        group,
-        versions,
-        resources,
-        events_involved_resources: _,
-    } = entry;
-    let names = versions.iter().chain(resources).chain([group]);
-    let longest = names.map(String::len).max().unwrap_or_default();
-    if longest > MOST_NAME_BYTES {
-        return Err(InvalidSyncResources::TooLong {
-            list: list.to_owned(),
-            bytes: longest,
-        });
-    }
-    if versions.len() > MOST_VERSIONS {
-        return Err(InvalidSyncResources::TooManyVersions {
-            list: list.to_owned(),
-            group: group.clone(),
-            versions: versions.len(),
-        });
-    }
-    Ok(())
 }
 
 impl Plan {
@@ -328,7 +265,7 @@ impl Draft<'_> {
 fn choose(wanted: &Scope, served: &Discovery) -> Chosen {
     let mut chosen = Chosen::default();
     let mut names = Names::default();
-    if wanted.entries().iter().any(|entry| entry.group == ALL) {
+    if wanted.entries().any(|entry| entry.group == ALL) {
         for (name, group) in &served.groups {
             chosen.add_all(name, group, &[]);
         }

@@ -295,7 +295,7 @@ mod tests {
                 let mut socket = BufReader::new(pipe);
                 Request::read(&mut socket).await;
                 say(socket, status, r#"{"kind":"Status","message":"no"}"#).await;
-            }))
+            }));
         })
     }
 
@@ -356,8 +356,8 @@ mod tests {
         ClusterName::new("east").expect("a name")
     }
 
-    /// What a member is waited for that may be asked on another way: two seconds among those that are quick, and ten.
-    const HURRIED: Duration = Duration::from_secs(12);
+    /// What a member is waited for that may be asked on another way: two seconds among those that are quick, and ten; and a moment.
+    const HURRIED: Duration = Duration::from_secs(13);
 
     fn slow() -> Arc<Member> {
         serving(|| tokio::time::sleep(Duration::from_secs(15)))

@@ -34,6 +34,8 @@ pub(super) struct Directed {
     pub(super) again: Option<Instant>,
     /// Nothing new can be made of the object, and the conditions say why.
     pub(super) refused: bool,
+    /// What is asked for, if that can be said.
+    pub(super) asked: Option<Scope>,
 }
 
 impl Tree {
@@ -53,9 +55,6 @@ impl Tree {
         let asked = branches
             .referred
             .asked(&object.spec, self.shared.config.gates);
-        if asked == Asked::Awaited {
-            return Directed::default();
-        }
         let made = match branches.secrets.snapshot() {
             Snapshot::Incomplete => return Directed::default(),
             Snapshot::Failed(error) => Err(error),
@@ -69,9 +68,31 @@ impl Tree {
         };
         let ready = match made {
             Ok(ready) => ready,
-            Err(error) => return branches.refuse(&error, &policy, object),
+            Err(error) => {
+                return Directed {
+                    asked: asked.scope(),
+                    ..branches.refuse(&error, &policy, object)
+                };
+            }
         };
         branches.refused = None;
+        if let Asked::Awaited(again) = asked {
+            return Directed {
+                again,
+                ..Directed::default()
+            };
+        }
+        self.take_up(branches, (ready, asked), object, cluster)
+    }
+
+    /// Tells the session what to do over the connection that was made.
+    fn take_up(
+        &self,
+        branches: &mut Branches,
+        (ready, asked): (Ready, Asked),
+        object: &PediaCluster,
+        cluster: ClusterId,
+    ) -> Directed {
         let Ready {
             connection,
             member,
@@ -79,6 +100,7 @@ impl Tree {
             ground,
             warnings,
         } = ready;
+        let known = asked.scope();
         let (validated, resources) = checked(asked, object, warnings);
         branches.standing.board.update(|facts| {
             facts.generation = object.metadata.generation;
@@ -101,6 +123,7 @@ impl Tree {
         }
         Directed {
             refused: branches.session.is_none(),
+            asked: known,
             ..Directed::default()
         }
     }
@@ -204,6 +227,7 @@ impl Branches {
             ends: stance.ends.then(|| error.to_string()),
             again: stance.waits.then_some(due),
             refused: stance.told,
+            asked: None,
         }
     }
 }
@@ -271,7 +295,7 @@ fn checked(
             let reason = ClusterValidatedReason::WaitSyncResources;
             (Validated::Waits(reason, why), None)
         }
-        Asked::Awaited => (Validated::Unknown, None),
+        Asked::Awaited(_) => (Validated::Unknown, None),
     }
 }
 

@@ -323,7 +323,7 @@ mod tests {
             }
             let rendered = serde_json::from_value(labels).expect("labels");
             let words = noted.warning(&rendered)?;
-            words.split(' ').next().map(|count| count.to_owned())
+            words.split(' ').next().map(ToOwned::to_owned)
         };
         assert_eq!(told(&[]).as_deref(), Some("4"));
         assert_eq!(told(&[("a048", "own"), ("b", "c")]).as_deref(), Some("3"));

@@ -7,7 +7,8 @@ use armadex_member::{Group, ServedResource, Version, VersionState};
 use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::builtin;
-use super::scope::{ALL, Scope, is_any};
+use super::list::ALL;
+use super::scope::{Scope, is_any};
 
 /// Why Leases are not synced.
 const LEFT_OUT: &str = "the feature gate IgnoreSyncLease leaves them out";
@@ -34,7 +35,7 @@ impl Missing {
     /// Whether it is still asked for, in the words in which it was.
     pub(crate) fn is_wanted(&self, wanted: &Scope) -> bool {
         let is_named = |asked: &String| asked == ALL || *asked == self.resource;
-        wanted.entries().iter().any(|entry| {
+        wanted.entries().any(|entry| {
             let is_of_group = entry.group == self.group && entry.resources.iter().any(is_named);
             entry.group == ALL || self.group == ALL || is_of_group
         })

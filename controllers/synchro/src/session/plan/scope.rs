@@ -1,12 +1,12 @@
 //! What is asked for of a cluster: by its PediaCluster, and by the list that it refers to. Pure.
 
+use std::sync::Arc;
+
 use armadex_crds::GroupResources;
 use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::builtin::is_builtin;
-
-/// In the place of a group, a version or a resource: each of them.
-pub(super) const ALL: &str = "*";
+use super::list::{ALL, List};
 
 /// What `IgnoreSyncLease` leaves out: group and resource.
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
@@ -20,24 +20,24 @@ pub struct Gates {
     pub ignore_sync_lease: bool,
 }
 
-/// What is asked for.
+/// What is asked for. A list that many refer to is there once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scope {
-    entries: Vec<GroupResources>,
+    lists: Vec<Arc<List>>,
     leaves_leases_out: bool,
 }
 
 impl Scope {
-    /// What these entries ask for, of several for one type the first.
-    pub(super) fn new(entries: Vec<GroupResources>, gates: Gates) -> Self {
+    /// What these lists ask for, of several entries for one type the first.
+    pub(super) fn new(lists: Vec<Arc<List>>, gates: Gates) -> Self {
         Self {
-            entries,
+            lists,
             leaves_leases_out: gates.ignore_sync_lease,
         }
     }
 
-    pub(super) fn entries(&self) -> &[GroupResources] {
-        &self.entries
+    pub(super) fn entries(&self) -> impl Iterator<Item = &GroupResources> {
+        self.lists.iter().flat_map(|list| &list.entries)
     }
 
     /// Whether a type is asked for in this version, be it served or not.
@@ -46,14 +46,14 @@ impl Scope {
         let is_allowed = |entry: &GroupResources| {
             entry.group == ALL || is_any(group, &entry.versions) || entry.versions.contains(version)
         };
-        let mut entries = self.entries.iter();
+        let mut entries = self.entries();
         !self.leaves_out(&resource.gvr)
             && entries.any(|entry| asks_for(entry, resource) && is_allowed(entry))
     }
 
     /// Whether a type is asked for in some version.
     pub(crate) fn asks_for(&self, resource: &ResourceType) -> bool {
-        let mut entries = self.entries.iter();
+        let mut entries = self.entries();
         !self.leaves_out(&resource.gvr) && entries.any(|entry| asks_for(entry, resource))
     }
 

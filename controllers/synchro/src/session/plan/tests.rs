@@ -3,7 +3,10 @@
 use armadex_member::{Group, ServedResource, Version, VersionState};
 use insta::assert_snapshot;
 
+use armadex_crds::GroupResources;
+
 use super::chosen::MOST_MISSING;
+use super::list::{MOST_ASKED, MOST_NAME_BYTES, MOST_VERSIONS};
 use super::*;
 use crate::session::new_types::NewTypes;
 
@@ -82,7 +85,15 @@ fn member() -> Discovery {
 }
 
 fn wanted(text: &str) -> Scope {
-    Scope::new(entries(text), Gates::default())
+    scope_of(text, Gates::default())
+}
+
+fn scope_of(text: &str, gates: Gates) -> Scope {
+    Scope::new(vec![Arc::new(List::new(&entries(text)))], gates)
+}
+
+fn common(text: &str) -> Reference {
+    Reference::To("common".to_owned(), Arc::new(List::new(&entries(text))))
 }
 
 /// `group: resource resource @version @version`, one entry a line.
@@ -220,10 +231,7 @@ fn all_groups_are_asked_for_where_the_gate_lets_them_be() {
         ..Gates::default()
     };
     assert_eq!(check(&spec, gates).as_deref(), Ok(""));
-    let shared = Reference::List {
-        name: "common".to_owned(),
-        resources: entries("*: *").into(),
-    };
+    let shared = common("*: *");
     let error = scope(&PediaClusterSpec::default(), &shared, Gates::default()).unwrap_err();
     assert!(
         error
@@ -244,10 +252,7 @@ fn a_list_that_is_referred_to_comes_behind_the_own_one() {
         let plan = negotiate(&scope, &member(), &Known::default(), &most(usize::MAX));
         format!("{}\n{warning}", told(&plan))
     };
-    let shared = Reference::List {
-        name: "common".to_owned(),
-        resources: entries("example.com: foos bars @v2 @v1\n: secrets").into(),
-    };
+    let shared = common("example.com: foos bars @v2 @v1\n: secrets");
     assert_snapshot!(shown(&shared), @r"
     pods/v1
     secrets/v1
@@ -286,7 +291,7 @@ fn leases_are_left_out_where_the_gate_says_so() {
             ignore_sync_lease,
             allow_sync_all_resources: true,
         };
-        let scope = Scope::new(entries(text), gates);
+        let scope = scope_of(text, gates);
         assert_eq!(scope.asks_for(&leases), !ignore_sync_lease, "{text}");
         let plan = negotiate(&scope, &member, &Known::default(), &most(usize::MAX));
         told(&plan)
@@ -413,7 +418,15 @@ fn more_names_than_anybody_wants_are_refused() {
     };
     assert!(check(&spec(MOST_ASKED), Gates::default()).is_ok());
     let error = check(&spec(MOST_ASKED + 1), Gates::default()).unwrap_err();
-    assert!(error.to_string().contains("5001"), "{error}");
+    assert!(
+        error.to_string().starts_with("syncResources: 5001"),
+        "{error}"
+    );
+    let many = vec!["x"; MOST_ASKED + 1].join(" ");
+    let shared = common(&format!("apps: {many}"));
+    let error = scope(&spec(1), &shared, Gates::default()).unwrap_err();
+    let words = "ClusterSyncResources common: 5001 resources are named";
+    assert!(error.to_string().starts_with(words), "{error}");
 }
 
 /// What is missing is told with the names of its group and versions, each time.

@@ -153,3 +153,35 @@ async fn a_list_that_asks_for_what_can_not_be_is_refused_by_its_name_and_what_ru
     stage.shows(&["east/n/a", "east/n/b"]).await;
     fleet.shutdown().await;
 }
+
+/// The watch of lists may be behind that of PediaClusters, and whoever replaces a list deletes it first.
+#[tokio::test]
+async fn a_list_that_is_gone_for_a_moment_hides_nothing_and_nothing_is_listed_anew() {
+    let (stage, host) = (Stage::new().await, host_of_lists());
+    share(&host, &["pods"]);
+    let member = ScriptedMember::start("east", &["a"]).await;
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "east", &of_list(&member, true))]);
+    stage.shows(&["east/n/a"]).await;
+    member.until_watched(1).await;
+
+    // To one that is not there yet, and comes.
+    let mut renamed = of_list(&member, true);
+    renamed["syncResourcesRefName"] = json!("other");
+    fleet.handle(Event::Apply(write(&host, "east", &renamed)));
+    let list =
+        json!({"spec": {"syncResources": [{"group": "", "resources": ["pods", "configmaps"]}]}});
+    host.put(&SHARED.replace("common", "other"), list.clone());
+    let maps = || async { stage.config_maps().await.len() };
+    until("a ConfigMap", || async { maps().await == 1 }).await;
+
+    // Replaced.
+    host.remove(&SHARED.replace("common", "other"));
+    host.put(&SHARED.replace("common", "other"), list);
+    member.adds("b");
+    stage.shows(&["east/n/a", "east/n/b"]).await;
+    assert_eq!(maps().await, 1);
+    let lists = lists_of(&member, "list");
+    assert_eq!(lists, 2, "pods and ConfigMaps, once each");
+    fleet.shutdown().await;
+}

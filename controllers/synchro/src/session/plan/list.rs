@@ -1,0 +1,103 @@
+//! A list of resources, looked at once, however many clusters refer to it. Pure.
+
+use armadex_crds::GroupResources;
+
+/// In the place of a group, a version or a resource: each of them.
+pub(super) const ALL: &str = "*";
+/// Resources that one list may name: nobody names so many, and each is looked for in what the member serves.
+pub(super) const MOST_ASKED: usize = 5_000;
+/// Versions that an entry may name, each of which is looked for with each of its resources: a group of a member has as many at the most.
+pub(super) const MOST_VERSIONS: usize = 50;
+/// No group, version or resource has a longer name. What is missing is told with its names, each time.
+pub(super) const MOST_NAME_BYTES: usize = 253;
+
+/// A list that asks for what cannot be; whoever tells of it names the list before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Flaw {
+    /// More than anybody can want.
+    #[error("{0} resources are named, above the limit of {MOST_ASKED}: name groups with \"*\"")]
+    Resources(usize),
+    /// The same of versions.
+    #[error(
+        "{versions} versions of group {group:?} are named, above the limit of {MOST_VERSIONS}: allow each with \"*\""
+    )]
+    Versions {
+        /// The group.
+        group: String,
+        /// How many.
+        versions: usize,
+    },
+    /// What nothing is called.
+    #[error("a name of {0} bytes is no group, version or resource: the limit is {MOST_NAME_BYTES}")]
+    Name(usize),
+}
+
+/// What is asked for; nothing if it cannot be.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct List {
+    pub(super) entries: Vec<GroupResources>,
+    /// It has the group `*`.
+    pub(super) is_of_all: bool,
+    /// It asks for the Events of resources.
+    pub(super) with_events: bool,
+    pub(super) flaw: Option<Flaw>,
+}
+
+impl List {
+    pub(crate) fn new(entries: &[GroupResources]) -> Self {
+        let asked = entries.iter().map(|entry| entry.resources.len().max(1));
+        let asked: usize = asked.sum();
+        let flaw = match asked > MOST_ASKED {
+            true => Some(Flaw::Resources(asked)),
+            false => entries.iter().find_map(flaw),
+        };
+        if flaw.is_some() {
+            return Self {
+                flaw,
+                ..Self::default()
+            };
+        }
+        let with_events = |entry: &GroupResources| !entry.events_involved_resources.is_empty();
+        Self {
+            is_of_all: entries.iter().any(|entry| entry.group == ALL),
+            with_events: entries.iter().any(with_events),
+            entries: entries.iter().map(without_events).collect(),
+            flaw,
+        }
+    }
+}
+
+/// There may be any number of these, and that there are some is all that is said of them.
+fn without_events(entry: &GroupResources) -> GroupResources {
+    let GroupResources {
+        group,
+        versions,
+        resources,
+        events_involved_resources: _,
+    } = entry;
+    GroupResources {
+        group: group.clone(),
+        versions: versions.clone(),
+        resources: resources.clone(),
+        events_involved_resources: Vec::new(),
+    }
+}
+
+fn flaw(entry: &GroupResources) -> Option<Flaw> {
+    let GroupResources {
+        group,
+        versions,
+        resources,
+        events_involved_resources: _,
+    } = entry;
+    let names = versions.iter().chain(resources).chain([group]);
+    let longest = names.map(String::len).max().unwrap_or_default();
+    if longest > MOST_NAME_BYTES {
+        return Some(Flaw::Name(longest));
+    }
+    let versions = versions.len();
+    (versions > MOST_VERSIONS).then(|| Flaw::Versions {
+        group: group.clone(),
+        versions,
+    })
+}
