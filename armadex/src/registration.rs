@@ -9,13 +9,14 @@ use anyhow::ensure;
 use armadex_apiserver::{Certificate, KeptPem};
 use armadex_control_plane::Outages;
 use armadex_crds::{is_serving_secret, is_subdomain};
-use armadex_registration::{Kept, Reached, RegistrationTerms, SecretTerms, Standing};
+use armadex_registration::{FormerTerms, Kept, Reached, RegistrationTerms, SecretTerms, Standing};
 use clap::Args;
 use kube::Client;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tracing::warn;
 
+use crate::credentials::namespace;
 use crate::process::Process;
 use crate::service::Parts;
 
@@ -30,11 +31,15 @@ const HTTPS: u16 = 443;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Registration on the control plane")]
 pub(crate) struct RegistrationFlags {
-    /// Secret in `--namespace` on the control plane that keeps the serving certificate, for --self-made-names: made where there is none, renewed when two
+    /// Secret on the control plane, in --serving-namespace, that keeps the serving certificate, for --self-made-names: made where there is none, renewed when two
     /// thirds of its time are over, and the same for all API servers that name it. It is called `armadex-serving`, or that and a dash and more: under such a
     /// name no policy and no PediaCluster reads it.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tls_cert_file", "self_made_ca"], value_parser = serving_secret)]
     serving_secret: Option<String>,
+    /// Namespace of that Secret: `armadex-serving`, if `armadex install` was not told otherwise, where the API server alone has a right. Without it the Secret lies in `--namespace`, where
+    /// the synchro and the policy controllers may read all Secrets. One that was kept there before is deleted when its CA is trusted no longer, a day after the last process that showed it.
+    #[arg(long, value_name = "NAME", requires = "serving_secret", value_parser = namespace)]
+    serving_namespace: Option<String>,
     /// Keep this API server registered: the control plane, which is another cluster, reaches it by this host. Makes the Service `armadex-apiserver` of the
     /// type ExternalName in `--namespace` there and the APIService `v1beta1.clusterpedia.io` (or of --api-group), with the CA of --serving-secret as its `caBundle`, and puts both
     /// right within a minute when they are changed. Without a port that of --listen is meant.
@@ -132,17 +137,12 @@ pub(crate) fn start(
         );
     }
     let service = registered.as_ref().map_or(SERVICE, |(service, ..)| service);
-    let by_service = format!("{service}.{}.svc", own.namespace);
-    let kept = flags.serving_secret.clone().map(|name| {
-        let terms = SecretTerms {
-            namespace: own.namespace.to_owned(),
-            name,
-            names: own.names.iter().cloned().chain([by_service]).collect(),
-        };
-        keep(process, terms)
-    });
+    let kept = secret(flags, own, service).map(|terms| keep(process, terms));
     show_expiry(process, kept.as_ref(), own.certificate);
     if let Some((service, port, reached)) = registered {
+        if let (Some(kept), Some(terms)) = (&kept, former(flags, own)) {
+            retire(process, terms, kept.ca.clone());
+        }
         let terms = RegistrationTerms {
             group: own.group.to_owned(),
             namespace: own.namespace.to_owned(),
@@ -162,6 +162,28 @@ pub(crate) fn start(
         register(process, terms);
     }
     Ok(kept.map(|kept| Certificate::Kept(kept.pem)))
+}
+
+/// The Secret of the certificate, if it is kept in one.
+fn secret(flags: &RegistrationFlags, own: &Own<'_>, service: &str) -> Option<SecretTerms> {
+    let namespace = flags.serving_namespace.as_deref().unwrap_or(own.namespace);
+    let by_service = format!("{service}.{}.svc", own.namespace);
+    flags.serving_secret.clone().map(|name| SecretTerms {
+        namespace: namespace.to_owned(),
+        name,
+        names: own.names.iter().cloned().chain([by_service]).collect(),
+    })
+}
+
+/// The one that an earlier release kept it in, if it is another one now.
+fn former(flags: &RegistrationFlags, own: &Own<'_>) -> Option<FormerTerms> {
+    let present = flags.serving_namespace.as_deref()?;
+    let name = flags.serving_secret.clone()?;
+    (present != own.namespace).then(|| FormerTerms {
+        namespace: own.namespace.to_owned(),
+        name,
+        group: own.group.to_owned(),
+    })
 }
 
 /// Until when the certificate is good, be it kept or in files.
@@ -202,6 +224,18 @@ fn keep(process: &mut Process, terms: SecretTerms) -> Shown {
         anyhow::Ok(())
     });
     Shown::of(&mut process.parts, shown)
+}
+
+/// Starts whoever takes away what an earlier release kept it in.
+fn retire(process: &mut Process, terms: FormerTerms, ca: watch::Receiver<Option<String>>) {
+    let (client, cancel) = (client(process), process.parts.cancel());
+    process
+        .parts
+        .start("former serving certificate", async move {
+            armadex_registration::retire(client, terms, ca, cancel.clone()).await;
+            cancel.cancelled().await;
+            anyhow::Ok(())
+        });
 }
 
 /// A certificate that is kept, by what is made of it.
@@ -333,9 +367,40 @@ mod tests {
     }
 
     #[test]
+    fn the_secret_lies_where_it_is_said_and_what_was_kept_before_in_the_own_namespace() {
+        let own = Own {
+            group: "clusterpedia.io",
+            namespace: "fleet",
+            names: &[],
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            certificate: None,
+        };
+        let places = |serving_namespace: Option<&str>| {
+            let flags = RegistrationFlags {
+                serving_secret: Some("armadex-serving".to_owned()),
+                serving_namespace: serving_namespace.map(str::to_owned),
+                register: None,
+                register_service: None,
+                register_ca_file: None,
+                register_take_over: false,
+            };
+            let terms = secret(&flags, &own, SERVICE).expect("a Secret");
+            assert_eq!(terms.names, ["armadex-apiserver.fleet.svc"]);
+            let former = former(&flags, &own).map(|former| former.namespace);
+            (terms.namespace, former)
+        };
+        let place =
+            |present: &str, former: Option<&str>| (present.to_owned(), former.map(str::to_owned));
+        assert_eq!(places(None), place("fleet", None));
+        assert_eq!(places(Some("fleet")), place("fleet", None));
+        assert_eq!(places(Some("apart")), place("apart", Some("fleet")));
+    }
+
+    #[test]
     fn a_host_is_reached_by_a_service_of_ours_and_a_service_by_itself() {
         let flags = |register: Option<&str>, register_service: Option<&str>| RegistrationFlags {
             serving_secret: None,
+            serving_namespace: None,
             register: register.map(|text| text.parse().expect("an address")),
             register_ca_file: None,
             register_take_over: false,

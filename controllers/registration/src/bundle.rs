@@ -123,6 +123,12 @@ impl Bundle {
     }
 }
 
+/// Whether a bundle has one of these CAs.
+pub(crate) fn trusts_any(bundle: &str, cas: &str) -> bool {
+    let all = certificates(bundle);
+    certificates(cas).into_iter().any(|ca| has(&all, ca))
+}
+
 fn joined(ours: &str, others: &[&str]) -> String {
     let mut all = ours.to_owned();
     for ca in others {

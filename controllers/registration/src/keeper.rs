@@ -46,6 +46,7 @@ pub async fn keep(
     ));
     let secret = KeptSecret {
         api: Objects::namespaced(client, &namespace),
+        namespace,
         name,
         names,
     };
@@ -68,6 +69,7 @@ pub async fn keep(
 
 struct KeptSecret {
     api: Objects<Secret>,
+    namespace: String,
     name: String,
     names: Vec<String>,
 }
@@ -114,7 +116,23 @@ impl KeptSecret {
         let params = PatchParams::apply(FIELD_MANAGER).force();
         let secret = Patch::Apply(secret);
         let applied = self.api.patch(&self.name, &params, &secret);
-        answered(applied).await.map(drop)
+        let written = answered(applied).await.map(drop);
+        written.map_err(|trouble| match trouble.kind {
+            TroubleKind::Missing => self.is_nowhere(&trouble),
+            _ => trouble,
+        })
+    }
+
+    /// No API server makes an object in a namespace that is not there.
+    fn is_nowhere(&self, trouble: &Trouble) -> Trouble {
+        let message = format!(
+            "{}. `armadex install --serving-namespace {}` makes the namespace, with the right to this Secret",
+            trouble.message, self.namespace
+        );
+        Trouble {
+            kind: trouble.kind,
+            message,
+        }
     }
 
     fn is_foreign(&self, key: &str) -> Trouble {
@@ -217,6 +235,24 @@ mod tests {
         let secret = host.get(PATH).expect("a Secret");
         assert_eq!(secret["metadata"]["labels"]["a"], "b");
         assert_ne!(secret["data"]["tls.crt"], "");
+    }
+
+    #[tokio::test]
+    async fn a_namespace_that_is_missing_is_told_with_the_way_out() {
+        let secret = KeptSecret {
+            api: Objects::namespaced(host().client(), "own"),
+            namespace: "own".to_owned(),
+            name: "serving".to_owned(),
+            names: Vec::new(),
+        };
+        let told = secret.is_nowhere(&Trouble {
+            kind: TroubleKind::Missing,
+            message: "namespaces \"own\" not found".to_owned(),
+        });
+        assert_eq!(
+            told.message,
+            "namespaces \"own\" not found. `armadex install --serving-namespace own` makes the namespace, with the right to this Secret"
+        );
     }
 
     #[tokio::test(start_paused = true)]

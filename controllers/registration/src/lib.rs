@@ -9,6 +9,7 @@ mod bundle;
 mod certificates;
 mod counts;
 mod error;
+mod former;
 mod keeper;
 mod kept;
 mod looks;
@@ -16,6 +17,7 @@ mod registrar;
 
 pub use certificates::expires_at;
 pub use error::Error as CertificateError;
+pub use former::{FormerTerms, retire};
 pub use keeper::{SecretTerms, keep};
 pub use kept::Kept;
 pub use registrar::{

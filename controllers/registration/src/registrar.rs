@@ -361,7 +361,8 @@ fn leads_to(found: &APIService) -> Option<(&str, &str)> {
     Some((service.namespace.as_deref()?, service.name.as_deref()?))
 }
 
-fn bundle(found: &APIService) -> String {
+/// Whom it says to trust, as PEM.
+pub(crate) fn bundle(found: &APIService) -> String {
     let bundle = found.spec.as_ref().and_then(|spec| spec.ca_bundle.as_ref());
     bundle.map_or(String::new(), |bundle| {
         String::from_utf8_lossy(&bundle.0).into_owned()
