@@ -7,11 +7,14 @@ use armadex_crds::is_subdomain;
 use clap::Args;
 use tracing::warn;
 
+/// Where the Secret of the serving certificate lies unless it is said otherwise to whoever installs: in a namespace that no part but the API server has a right in.
+pub(crate) const SERVING_NAMESPACE: &str = "armadex-serving";
+
 /// What is Armadex's own there.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct NamespaceFlag {
-    /// Namespace of Armadex on the control plane: of its Leases, of its serving certificate and its Service, and of Secrets that a PediaCluster names
-    /// without a namespace.
+    /// Namespace of Armadex on the control plane: of its Leases and its Service, of Secrets that a PediaCluster names without a namespace, and of the
+    /// serving certificate where no other one is named for it.
     #[arg(
         long,
         value_name = "NAME",

@@ -9,7 +9,7 @@ use tokio::process::Command;
 use crate::account;
 use crate::aggregation::ApiService;
 use crate::deploy;
-pub use crate::deploy::NAMESPACE;
+pub use crate::deploy::{NAMESPACE, SERVING_NAMESPACE};
 use crate::harness::Harness;
 use crate::http::Http;
 use crate::limit::{killed_at, output_of};
@@ -326,6 +326,7 @@ impl Serving {
             Self::Registered => vec![
                 format!("--namespace={NAMESPACE}"),
                 "--serving-secret=armadex-serving".to_owned(),
+                format!("--serving-namespace={SERVING_NAMESPACE}"),
                 format!("--register={}:{listen}", fleet.reach().name),
             ],
         })

@@ -8,6 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 
 /// Where Armadex is at home on a control plane.
 pub const NAMESPACE: &str = "clusterpedia-system";
+/// Where the API server keeps its certificate.
+pub const SERVING_NAMESPACE: &str = "armadex-serving";
 
 /// The shipped policy for Karmada.
 pub fn policy() -> Result<String> {
@@ -93,14 +95,18 @@ mod tests {
 
     /// Whichever manifest comes last decides, so all of them say it.
     #[test]
-    fn karmada_is_told_to_leave_our_namespace_out_of_its_members() {
-        for manifest in ["rbac/armadex.yaml", "apiservice.yaml"] {
+    fn karmada_is_told_to_leave_our_namespaces_out_of_its_members() {
+        for (manifest, name) in [
+            ("rbac/armadex.yaml", NAMESPACE),
+            ("apiservice.yaml", NAMESPACE),
+            ("rbac/registration.yaml", SERVING_NAMESPACE),
+        ] {
             let text = shipped(manifest).unwrap();
             let ours = text
                 .split("\n---\n")
                 .filter(|part| part.contains("\nkind: Namespace\n"))
                 .map(|part| serde_saphyr::from_str::<Namespace>(part).unwrap())
-                .find(|namespace| namespace.name_any() == NAMESPACE);
+                .find(|namespace| namespace.name_any() == name);
             let ours = ours.expect("the manifest makes the namespace");
             let said = ours
                 .labels()

@@ -19,7 +19,7 @@ use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 
 use crate::api_group::ApiGroupFlag;
 use crate::control_plane::ControlPlaneFlags;
-use crate::credentials::{NamespaceFlag, expect_no_others, namespace};
+use crate::credentials::{NamespaceFlag, SERVING_NAMESPACE, expect_no_others, namespace};
 use applying::{Applier, Edited};
 pub(super) use decision::{LABELLED_OURS, is_ours, owner};
 pub(super) use granted::{Grantees, holders_of};
@@ -32,7 +32,7 @@ pub(super) use registrations::{leads_to, registrations};
 use running::Installer;
 pub(super) use withdrawing::standing;
 
-/// Bring to a control plane what Armadex needs there: its CRDs, its namespace, its rights, and policies.
+/// Bring to a control plane what Armadex needs there: its CRDs, its namespaces, its rights, and policies.
 ///
 /// All of it is in this binary, so both are of one release. It may be run again at any time, and is to be run with each new release. Each object is told in a
 /// line as kubectl has it; what is to be known of one is told on standard error. A right that is missing stops nothing else, and the exit code is 1.
@@ -52,6 +52,9 @@ pub(crate) struct Flags {
     control_plane: ControlPlaneFlags,
     #[command(flatten)]
     place: PlaceFlags,
+    /// Namespace of the Secret in which the API server keeps its serving certificate, as it is told by its flag of this name; it is made, and no other part has a right in it.
+    #[arg(long, value_name = "NAME", default_value = SERVING_NAMESPACE, value_parser = namespace)]
+    serving_namespace: String,
     #[command(flatten)]
     group: ApiGroupFlag,
     #[command(flatten)]
@@ -130,6 +133,8 @@ pub(super) fn policy_names() -> PossibleValuesParser {
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let place = &flags.place;
     expect_no_others(&place.own, &place.credential_namespaces)?;
+    let wanted = wanted(&flags);
+    wanted.expect_serving_apart()?;
     let (client, server) = flags.control_plane.client_and_server().await?;
     let installer = Installer {
         applier: Applier {
@@ -142,7 +147,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         takes_over: flags.take_over,
         limit: Duration::from_secs(flags.timeout),
     };
-    installer.run(&wanted(&flags), &mut std::io::stdout()).await
+    installer.run(&wanted, &mut std::io::stdout()).await
 }
 
 /// The CustomResourceDefinitions alone.
@@ -170,6 +175,7 @@ pub(super) async fn install_definitions(
 fn wanted(flags: &Flags) -> Wanted {
     Wanted {
         namespace: flags.place.own.namespace.clone(),
+        serving_namespace: flags.serving_namespace.clone(),
         api_group: flags.group.api_group.clone(),
         credential_namespaces: flags.place.credential_namespaces.clone(),
         holders: flags.holders.holders(),
@@ -189,6 +195,7 @@ pub(super) fn rights_of_shipped(
 ) -> Vec<serde_json::Value> {
     let wanted = |rights: &[String], further: &[String]| Wanted {
         namespace: home.to_owned(),
+        serving_namespace: SERVING_NAMESPACE.to_owned(),
         api_group: armadex_apiserver::API_GROUP.to_owned(),
         credential_namespaces: further.to_vec(),
         holders: holders.clone(),

@@ -114,6 +114,8 @@ namespace and the accounts of this release. To another control plane the Job of 
 {{- $metadata := $object.metadata -}}
 {{- if eq (default "" $metadata.namespace) "clusterpedia-system" -}}
 {{- $_ := set $metadata "namespace" (include "armadex.controlPlaneNamespace" .root) -}}
+{{- else if eq (default "" $metadata.namespace) "armadex-serving" -}}
+{{- $_ := set $metadata "namespace" (include "armadex.servingNamespace" .root) -}}
 {{- end -}}
 {{- if $object.roleRef -}}
 {{- $_ := set $object "subjects" (include "armadex.subjects" (dict "root" .root "binding" $object) | fromYamlArray) -}}
@@ -138,10 +140,10 @@ namespace and the accounts of this release. To another control plane the Job of 
 {{- end }}
 {{- end -}}
 
-{{/* Namespaces that are Armadex's own beside that of the release; those that are a platform's are there already. They stay when the release goes. */}}
+{{/* Namespaces of policies that are Armadex's own; those that are a platform's are there already, and so is that of the serving certificate. They stay when the release goes. */}}
 {{- define "armadex.namespaces" -}}
 {{- range include "armadex.sources" . | fromJsonArray }}
-{{- if and (eq .object.kind "Namespace") (hasPrefix "armadex-" .object.metadata.name) }}
+{{- if and .isPolicy (eq .object.kind "Namespace") (hasPrefix "armadex-" .object.metadata.name) }}
 {{- $_ := set .object.metadata "annotations" (dict "helm.sh/resource-policy" "keep") }}
 ---
 {{ include "armadex.placed" (dict "root" $ "object" .object) }}

@@ -74,6 +74,17 @@ clusterpedia-system
 {{- end -}}
 {{- end -}}
 
+{{/* That of its serving certificate there. */}}
+{{- define "armadex.servingNamespace" -}}
+{{- if .Values.controlPlane.servingNamespace -}}
+{{- .Values.controlPlane.servingNamespace -}}
+{{- else if include "armadex.elsewhere" . -}}
+armadex-serving
+{{- else -}}
+{{- .Release.Namespace -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The ServiceAccount of a part in this cluster: (dict "root" $ "part" PART). */}}
 {{- define "armadex.account" -}}
 {{ include "armadex.fullname" .root }}-{{ .part }}

@@ -25,6 +25,7 @@
 - {{ printf "--listen=%s:8443" .Values.bindAddress | quote }}
 {{- if eq .Values.certificates.mode "self" }}
 - --serving-secret=armadex-serving
+- --serving-namespace={{ include "armadex.servingNamespace" . }}
 {{- else }}
 - --tls-cert-file=/etc/armadex/serving/tls.crt
 - --tls-private-key-file=/etc/armadex/serving/tls.key

@@ -134,8 +134,21 @@
 {{- fail "install.kubeconfig.secretName: name a Secret with an administrator's kubeconfig of the control plane, for the Jobs alone, and another one in controlPlane.kubeconfig.secretName (README, \"On Karmada\"). To try things, controlPlane.kubeconfig.asAdministrator: true lets Armadex run as the administrator" -}}
 {{- end -}}
 {{- end -}}
+{{- include "armadex.validateServing" . -}}
 {{- if not (include "armadex.elsewhere" .) -}}
 {{- include "armadex.validateHere" . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Whoever reads the Secret of the serving certificate can pass for Armadex. That of a release here, where it lies if nothing is said, may be named for credentials: the notes tell it. */}}
+{{- define "armadex.validateServing" -}}
+{{- with .Values.controlPlane.servingNamespace -}}
+{{- if has . (include "armadex.credentialNamespaces" $ | fromJsonArray) -}}
+{{- fail (printf "controlPlane.servingNamespace: others read the Secrets of %s, and whoever reads that of the serving certificate can pass for Armadex: name a namespace that is for it alone" .) -}}
+{{- end -}}
+{{- range include "armadex.missing" (dict "root" $ "namespaces" (list .)) | fromJsonArray -}}
+{{- fail (printf "controlPlane.servingNamespace: there is no namespace %s. Make it first: kubectl create namespace %s" . .) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 

@@ -108,6 +108,15 @@ fn the_notes_name_the_next_commands_and_what_to_be_warned_of() -> Result<()> {
     assert!(has("parts", "install.takeOver is true")?);
     assert!(has("default", "No policy brings clusters in yet")? && !has("karmada", "No policy")?);
     assert!(!has("parts", "Before you uninstall")?);
+    let among_credentials = format!(
+        "mode=parts,store.url=mysql://a@b/c,controlPlane.credentialNamespaces={{{}}}",
+        helm::NAMESPACE
+    );
+    let notes = helm.notes(
+        &helm::values_named("default"),
+        &["--set", &among_credentials],
+    )?;
+    assert!(notes.contains("controlPlane.servingNamespace"), "{notes}");
     Ok(())
 }
 

@@ -45,6 +45,7 @@ fn a_value_of_another_type_or_form_is_refused() -> Result<()> {
         "controlPlane.subject=armadex",
         "controlPlane.credentialNamespaces={kube-system}",
         "controlPlane.namespace=default",
+        "controlPlane.servingNamespace=kube-public",
         "policyRights={karmda}",
         "fullnameOverride=fleet.prod",
         "fullnameOverride=1st",
@@ -224,6 +225,10 @@ fn a_control_plane_that_can_not_be_meant_is_refused_with_the_way_out() -> Result
             "has accounts of its own",
         ),
         ("install.takeOver=true", "--take-ownership"),
+        (
+            "controlPlane.servingNamespace=team-a,controlPlane.credentialNamespaces={team-a}",
+            "can pass for Armadex",
+        ),
         (
             "policies.vcluster.enabled=true",
             "controlPlane.credentialNamespaces",

@@ -25,6 +25,9 @@ const HOME: [&str; 3] = [
     "armadex-credentials: watch secrets in clusterpedia-system",
 ];
 
+/// The certificate lies where the manifests have it; if nothing is said, in the namespace of the release.
+const SERVING: &str = "controlPlane.servingNamespace=armadex-serving";
+
 /// All rights but those of Jobs.
 fn granted(objects: &[Value]) -> Result<BTreeSet<Right>> {
     let texts: Vec<String> = objects.iter().map(Value::to_string).collect();
@@ -51,12 +54,51 @@ fn the_rights_are_those_of_the_manifests_but_for_what_helm_makes_and_what_lies_i
         (vec!["policyRights={karmada}"], &homes),
         (vec!["policyRights={karmada}", home], &helms),
     ] {
-        let flags: Vec<&str> = flags.into_iter().flat_map(|flag| ["--set", flag]).collect();
+        let flags = flags.into_iter().chain([SERVING]);
+        let flags: Vec<&str> = flags.flat_map(|flag| ["--set", flag]).collect();
         let granted = granted(&made("default", &flags)?)?;
         let more: Vec<_> = granted.difference(&shipped).map(Right::to_string).collect();
         let less: Vec<_> = shipped.difference(&granted).map(Right::to_string).collect();
         assert!(more.is_empty(), "{more:?}");
         assert_eq!(less, *missing);
+    }
+    Ok(())
+}
+
+/// Wherever the control plane is: those who read Secrets read none there, unless the namespace of a release here is named for it, which the notes tell.
+#[test]
+fn the_serving_certificate_lies_where_the_api_server_is_told_and_nobody_else_reads() -> Result<()> {
+    for (values, flags, place) in [
+        ("default", "", "clusterpedia-system"),
+        ("default", SERVING, "armadex-serving"),
+        ("karmada", "", "armadex-keys"),
+        ("try", "", "armadex-serving"),
+    ] {
+        let made = made(values, &["--set", flags])?;
+        let told = |flag: &str| {
+            let mut told = BTreeSet::new();
+            for (_, pod) in helm::pods(&made) {
+                let all = crate::parts::arguments(&pod).into_iter();
+                told.extend(
+                    all.filter_map(|it| it.strip_prefix(flag))
+                        .map(str::to_owned),
+                );
+            }
+            told
+        };
+        let place = BTreeSet::from([place.to_owned()]);
+        assert_eq!(told("--serving-namespace="), place, "{values}");
+        let read = told("--credential-namespaces=");
+        assert!(
+            read.iter()
+                .all(|read| read.split(',').all(|it| !place.contains(it))),
+            "{read:?}"
+        );
+        let readers = ["armadex-serving", "armadex-registration"];
+        for right in granted(&made)? {
+            let reads = right.resource == "secrets" && place.contains(&right.namespace);
+            assert!(!reads || readers.contains(&right.role.as_str()), "{right}");
+        }
     }
     Ok(())
 }
@@ -151,7 +193,8 @@ fn other_platforms_have_their_rights_and_namespaces_that_are_named_those_of_cred
         }
         expected.insert(right);
     }
-    assert_eq!(granted(&made("platforms", &[])?)?, expected);
+    let serving = ["--set", SERVING];
+    assert_eq!(granted(&made("platforms", &serving)?)?, expected);
     Ok(())
 }
 

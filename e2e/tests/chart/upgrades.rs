@@ -228,14 +228,16 @@ async fn namespaces_of_platforms_may_come_later(site: &Site) -> Result<()> {
     ensure!(!is_there(host, &rights).await?, "there was no namespace");
     site.bring(&rancher)?;
     ensure!(is_there(host, &rights).await?, "there is one");
-    let named = format!("{SCALED},controlPlane.credentialNamespaces={{nowhere}}");
-    let refused = site
-        .bring(&named)
-        .err()
-        .context("there is no such namespace")?;
-    ensure!(
-        format!("{refused:#}").contains("kubectl create namespace nowhere"),
-        "{refused:#}"
-    );
+    for value in ["credentialNamespaces={nowhere}", "servingNamespace=nowhere"] {
+        let named = format!("{SCALED},controlPlane.{value}");
+        let refused = site
+            .bring(&named)
+            .err()
+            .context("there is no such namespace")?;
+        ensure!(
+            format!("{refused:#}").contains("kubectl create namespace nowhere"),
+            "{refused:#}"
+        );
+    }
     Ok(())
 }

@@ -99,7 +99,7 @@ pub(crate) async fn found_by_bob(fleet: &Harness, lists: &Lists) -> Result<usize
 /// In the cluster of the pods: what whoever installs has made is theirs.
 const LEFT_HERE: [&str; 1] = ["Secret armadex-system/armadex-kubeconfig"];
 /// On the control plane: what a new release goes on with, what its apiserver makes of a CRD, and what was made for bob.
-const LEFT_THERE: [&str; 15] = [
+const LEFT_THERE: [&str; 17] = [
     "APIService /v1alpha1.policy.clusterpedia.io",
     "APIService /v1alpha2.cluster.clusterpedia.io",
     "ClusterRole /pods",
@@ -112,8 +112,10 @@ const LEFT_THERE: [&str; 15] = [
     "CustomResourceDefinition /pediaclusters.cluster.clusterpedia.io",
     "Lease clusterpedia-system/armadex-controllers",
     "Lease clusterpedia-system/armadex-synchro-STORE",
+    "Namespace /armadex-serving",
     "Namespace /clusterpedia-system",
-    "Secret clusterpedia-system/armadex-serving",
+    "Secret armadex-serving/armadex-serving",
+    "ServiceAccount armadex-serving/default",
     "ServiceAccount clusterpedia-system/default",
 ];
 

@@ -14,7 +14,7 @@ use armadex_e2e::scenario::{
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Kubectl, Options, wait_until};
-use armadex_e2e::{deploy, rights};
+use armadex_e2e::{account, deploy, rights};
 use serde_json::{Value, json};
 
 const OBJECTS: usize = 200;
@@ -52,6 +52,7 @@ async fn the_story(store: StoreKind) -> Result<()> {
     let mut fleet = Harness::start(options).await?;
     let parts = on_board_apart(&fleet, &deploy::policy()?, &[TALKATIVE]).await?;
     fleet.install_cluster_api().await?;
+    the_serving_certificate_is_the_api_servers_alone(&fleet).await?;
     a_policy_may_come_before_its_source(&fleet).await?;
     every_context_of_the_kubeconfig_works(&fleet).await?;
     who_may_search_is_granted_by_kubectl_and_can_ask_so(&fleet).await?;
@@ -72,14 +73,48 @@ async fn the_story(store: StoreKind) -> Result<()> {
     Ok(())
 }
 
-/// What is asked only after somebody else was quicker, while another process has the Lease, as in `replicas`, while an Event repeats itself, or where a caller shows a token, as
-/// in `callers`.
-const ELSEWHERE: [&str; 4] = [
+/// What is asked only after somebody else was quicker, while another process has the Lease, as in `replicas`, while an Event repeats itself, where a caller shows a token, as
+/// in `callers`, or by an API server that is told no --serving-namespace, and after it.
+const ELSEWHERE: [&str; 7] = [
     "armadex-lease: watch leases.coordination.k8s.io in clusterpedia-system",
     "armadex-controllers: get pediaclusterlifecycles.policy.clusterpedia.io",
     "armadex-events: patch events.events.k8s.io in default",
     "armadex-apiserver: create tokenreviews.authentication.k8s.io",
+    "armadex-registration: create secrets/armadex-serving in clusterpedia-system",
+    "armadex-registration: patch secrets/armadex-serving in clusterpedia-system",
+    "armadex-registration: delete secrets/armadex-serving in clusterpedia-system",
 ];
+
+/// By whatever right: each part asks for the Secret itself, and for all that lie beside it.
+async fn the_serving_certificate_is_the_api_servers_alone(fleet: &Harness) -> Result<()> {
+    let host = fleet.kubectl("host");
+    let place = ["--namespace", deploy::SERVING_NAMESPACE];
+    let secret = ["get", "secret", "armadex-serving"];
+    for (part, may) in [
+        (account::APISERVER, true),
+        (account::SYNCHRO, false),
+        (account::CONTROLLERS, false),
+    ] {
+        let user = format!(
+            "--as=system:serviceaccount:{}:{}",
+            deploy::NAMESPACE,
+            part.account
+        );
+        let asked = host
+            .output(&[&secret[..], &place, &[&user]].concat())
+            .await?;
+        ensure!(asked.status.success() == may, "{part:?}: {asked:?}");
+        let listed = [&["get", "secrets"], &place[..], &[&user]].concat();
+        let listed = host.output(&listed).await?;
+        ensure!(!listed.status.success(), "{part:?} lists them");
+    }
+    let left = [&secret[..], &["--namespace", deploy::NAMESPACE]].concat();
+    ensure!(
+        !host.output(&left).await?.status.success(),
+        "it lies there, too"
+    );
+    Ok(())
+}
 
 async fn join_with_objects(fleet: &Harness, name: &str) -> Result<()> {
     fleet.join(name).await?;

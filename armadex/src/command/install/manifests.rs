@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use anyhow::ensure;
 use armadex_apiserver::API_GROUP;
 use armadex_registration::api_service;
 use clap::ValueEnum;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use super::holders::{ACCOUNT, Holders};
 use super::homes::HOME_LABEL;
 use super::shipped::{self, HOME};
+use crate::credentials::{SERVING_NAMESPACE, is_everybodys};
 
 /// The role by which credentials of members are read, and its binding.
 pub(super) const CREDENTIALS: &str = "armadex-credentials";
@@ -23,6 +25,8 @@ const REGISTRATION: &str = "armadex-registration";
 pub(super) struct Wanted {
     /// The namespace of Armadex.
     pub(super) namespace: String,
+    /// That of its serving certificate.
+    pub(super) serving_namespace: String,
     /// The group of the search API.
     pub(super) api_group: String,
     /// Further ones with credentials of members.
@@ -62,7 +66,7 @@ pub(crate) struct Manifest {
 pub(super) enum Sort {
     /// A CustomResourceDefinition.
     Definition,
-    /// The namespace of Armadex.
+    /// A namespace of Armadex.
     Home,
     /// A namespace of the platform.
     Elsewhere,
@@ -79,6 +83,7 @@ impl Wanted {
     pub(super) fn definitions() -> Self {
         Self {
             namespace: HOME.to_owned(),
+            serving_namespace: SERVING_NAMESPACE.to_owned(),
             api_group: API_GROUP.to_owned(),
             credential_namespaces: Vec::new(),
             holders: Holders::One,
@@ -109,6 +114,19 @@ impl Wanted {
         all.extend(self.further_credentials(&all));
         all.extend(once_each(self.policies.iter()).flat_map(|name| policy(name)));
         all
+    }
+
+    /// Fails if the serving certificate would lie among Secrets that others read.
+    pub(super) fn expect_serving_apart(&self) -> anyhow::Result<()> {
+        let namespace = &self.serving_namespace;
+        let reads = |manifest: &Manifest| {
+            manifest.name == CREDENTIALS && manifest.namespace.as_ref() == Some(namespace)
+        };
+        ensure!(
+            !is_everybodys(namespace) && !self.all().iter().any(reads),
+            "--serving-namespace {namespace}: others read the Secrets there, and whoever reads that of the serving certificate can pass for Armadex: name a namespace that is for it alone"
+        );
+        Ok(())
     }
 
     /// The rights of a policy, named or not.
@@ -144,10 +162,9 @@ impl Wanted {
             _ => &["/metadata/namespace", "/spec/service/namespace"],
         };
         for path in names_one {
-            if let Some(name) = object.pointer_mut(path)
-                && name == HOME
-            {
-                *name = json!(self.namespace);
+            if let Some(name) = object.pointer_mut(path) {
+                let placed = name.as_str().and_then(|name| self.namespace_of(name));
+                *name = placed.map_or(name.take(), |placed| json!(placed));
             }
         }
         self.name_group(&mut object);
@@ -158,6 +175,15 @@ impl Wanted {
             object["metadata"]["labels"][HOME_LABEL] = json!(self.namespace);
         }
         object
+    }
+
+    /// What a namespace of the manifests is called here, if that is Armadex's own.
+    fn namespace_of(&self, name: &str) -> Option<&String> {
+        match name {
+            HOME => Some(&self.namespace),
+            SERVING_NAMESPACE => Some(&self.serving_namespace),
+            _ => None,
+        }
     }
 
     /// How the group is registered, and who may do that.
@@ -212,6 +238,8 @@ pub(crate) fn to_remove(
     let names: Vec<String> = shipped::policies().into_iter().map(String::from).collect();
     let wanted = |holders: Holders| Wanted {
         namespace: namespace.to_owned(),
+        // Rights in another one are found by whose they say they are.
+        serving_namespace: SERVING_NAMESPACE.to_owned(),
         api_group: api_group.to_owned(),
         credential_namespaces: credential_namespaces.to_vec(),
         holders,
@@ -266,7 +294,7 @@ fn sort(object: &Value) -> Sort {
     let is_ours = object.pointer("/metadata/labels").is_some();
     match object["kind"].as_str().unwrap_or_default() {
         "CustomResourceDefinition" => Sort::Definition,
-        // That of Armadex has a label that says so to Karmada.
+        // Those of Armadex have a label that says so to Karmada.
         "Namespace" if is_ours => Sort::Home,
         "Namespace" => Sort::Elsewhere,
         "ClusterImportPolicy" => Sort::Policy,
@@ -359,6 +387,7 @@ mod tests {
     fn wanted() -> Wanted {
         Wanted {
             namespace: HOME.to_owned(),
+            serving_namespace: SERVING_NAMESPACE.to_owned(),
             api_group: API_GROUP.to_owned(),
             credential_namespaces: Vec::new(),
             holders: Holders::One,
@@ -385,7 +414,10 @@ mod tests {
             places.map(|(place, _)| place).collect::<Vec<_>>()
         };
         assert_eq!(place(Sort::Definition), [0, 1, 2, 3]);
-        assert_eq!(place(Sort::Home), [4]);
+        let homes = place(Sort::Home);
+        assert_eq!(homes[0], 4);
+        let homes = homes.into_iter().map(|place| all[place].name.as_str());
+        assert_eq!(Vec::from_iter(homes), [HOME, SERVING_NAMESPACE]);
         assert_eq!(place(Sort::Policy), [all.len() - 1]);
         let told = told(&all);
         assert_eq!(told[4], "namespace/clusterpedia-system");

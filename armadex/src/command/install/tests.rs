@@ -593,6 +593,58 @@ fn a_namespace_that_others_use_is_not_granted() {
     }
 }
 
+/// Whoever reads it can pass for Armadex.
+#[test]
+fn the_serving_certificate_lies_where_nothing_else_is_read() {
+    let outcome = |words: &[&str]| {
+        let flags = flags(words).expect("they are understood");
+        wanted(&flags).expect_serving_apart()
+    };
+    outcome(&["--policies", "karmada"]).expect("a namespace of its own");
+    for words in [
+        ["--serving-namespace", "clusterpedia-system"].as_slice(),
+        &["--serving-namespace", "kube-system"],
+        &[
+            "--serving-namespace",
+            "karmada-cluster",
+            "--rights",
+            "karmada",
+        ],
+        &["--credential-namespaces", "armadex-serving"],
+        &["--namespace", "armadex-serving"],
+    ] {
+        let refused = outcome(words).expect_err("others read there").to_string();
+        assert!(refused.starts_with("--serving-namespace "), "{refused}");
+    }
+}
+
+/// A part that runs apart has no right to it.
+#[tokio::test(start_paused = true)]
+async fn the_serving_certificate_is_the_api_servers_alone() {
+    let host = serving_host("True");
+    let words = ["--apart", "--serving-namespace", "keys"];
+    let (done, lines) = install(&host, &words).await;
+    assert_eq!(done, Ok(()));
+    assert!(
+        lines.contains(&"namespace/keys created".to_owned()),
+        "{lines:#?}"
+    );
+    let in_keys = lines.iter().filter(|line| line.ends_with(" in keys"));
+    assert_eq!(
+        Vec::from_iter(in_keys),
+        [
+            "role.rbac.authorization.k8s.io/armadex-serving created in keys",
+            "rolebinding.rbac.authorization.k8s.io/armadex-serving created in keys",
+        ]
+    );
+    let binding = credentials_in("keys").replace("armadex-credentials", "armadex-serving");
+    let apiserver = "serviceaccount:clusterpedia-system/armadex-apiserver";
+    assert_eq!(holders(&host, &binding), [apiserver]);
+    let (done, _) = install(&host, &["--apart"]).await;
+    assert_eq!(done, Ok(()));
+    assert_eq!(host.get(&binding), None, "the right is withdrawn");
+}
+
 #[test]
 fn a_share_is_all_of_its_sort() {
     let count = |words: &[&str]| {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::needs::{Need, Place, of_impersonated, secrets};
 use crate::command::install::Grantees;
-use crate::credentials::{is_everybodys, namespace};
+use crate::credentials::{SERVING_NAMESPACE, is_everybodys, namespace};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// Which parts read what policies name, which go to members, and which read credentials.
@@ -182,6 +182,12 @@ impl Grants {
             Err(refusal) => (
                 false,
                 format!("Secrets of {name} are named, and there is no such namespace ({refusal})"),
+            ),
+            Ok(_) if name == SERVING_NAMESPACE => (
+                false,
+                format!(
+                    "Secrets of {name} are named, and there lies the serving certificate of Armadex: no right is granted for that, so put them into another namespace"
+                ),
             ),
             Ok(_) if is_everybodys(name) => (
                 false,

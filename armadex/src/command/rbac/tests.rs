@@ -390,6 +390,7 @@ fn no_text_widens_what_was_said_of_namespaces() {
 fn no_right_is_granted_where_others_have_secrets_or_where_nobody_has() {
     for (place, words) in [
         ("kube-system", "others use it too"),
+        ("armadex-serving", "the serving certificate of Armadex"),
         ("a.b", "there is no such namespace"),
     ] {
         let template = IN_CERT_MANAGER.replace("cert-manager", place);
