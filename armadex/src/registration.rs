@@ -38,6 +38,8 @@ pub(crate) struct RegistrationFlags {
     serving_secret: Option<String>,
     /// Namespace of that Secret: `armadex-serving`, if `armadex install` was not told otherwise, where the API server alone has a right. Without it the Secret lies in `--namespace`, where
     /// the synchro and the policy controllers may read all Secrets. One that was kept there before is deleted when its CA is trusted no longer, a day after the last process that showed it.
+    /// Another namespace is another CA: where this process does not register itself, start one more API server with this, to which nobody is sent yet, and put the new ca.crt into the `caBundle`
+    /// beside the former before the others follow.
     #[arg(long, value_name = "NAME", requires = "serving_secret", value_parser = namespace)]
     serving_namespace: Option<String>,
     /// Keep this API server registered: the control plane, which is another cluster, reaches it by this host. Makes the Service `armadex-apiserver` of the

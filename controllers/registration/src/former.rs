@@ -1,12 +1,14 @@
 //! Takes away the Secret in which the serving certificate was kept before, beside credentials that others read: as soon as nobody is told to trust its CA any more.
 
+use std::time::Duration;
+
 use armadex_backoff::jittered;
 use armadex_control_plane::{Objects, Outages, Trouble, TroubleKind};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::{Client, ResourceExt as _};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -14,6 +16,9 @@ use crate::bundle::trusts_any;
 use crate::kept::Found;
 use crate::looks::{PERIOD, answered};
 use crate::registrar::{api_service, bundle};
+
+/// The last process that showed it is gone for a day before its CA is trusted no longer, and a rollout takes less than another.
+const LONG: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 
 /// Where the certificate was kept, and who was told to trust it.
 #[derive(Clone, Debug)]
@@ -41,14 +46,17 @@ pub async fn retire(
         api_service: api_service(&terms.group),
         terms,
     };
-    let outages = Outages::default();
+    let (outages, begun) = (Outages::default(), Instant::now());
     loop {
         let ours = kept.borrow().clone().unwrap_or_default();
         let look = former.look(&ours);
         match cancel.run_until_cancelled(look).await {
             None | Some(Ok(Left::Nothing)) => return,
+            Some(Ok(Left::Shared)) => former.tell(&outages, SHARED),
+            Some(Ok(Left::InUse)) if begun.elapsed() >= LONG => former.tell(&outages, STILL_IN_USE),
             Some(Ok(Left::InUse)) => {}
-            Some(Err(trouble)) => former.tell(&outages, &trouble),
+            Some(Err(trouble)) if trouble.kind == TroubleKind::Conflict => {}
+            Some(Err(trouble)) => former.tell(&outages, &trouble.message),
         }
         let wait = sleep(jittered(PERIOD, rand::random()));
         if cancel.run_until_cancelled(wait).await.is_none() {
@@ -71,7 +79,12 @@ enum Left {
     Nothing,
     /// Ours, and its CA is trusted, or none that is kept now.
     InUse,
+    /// Ours, with a CA that is kept now as well, as of one that was copied.
+    Shared,
 }
+
+const STILL_IN_USE: &str = "after two days its CA is still trusted, or the one that is kept now is not: end whoever shows a certificate of it, as an API server without --serving-namespace does, or take the CA out of the caBundle";
+const SHARED: &str = "its CA lies in both places, as when the Secret is copied, so it is trusted for as long as it is kept: delete both while no API server runs, and a CA is made anew, or the former alone if nobody has read it";
 
 impl Former {
     async fn look(&self, ours: &str) -> Result<Left, Trouble> {
@@ -83,6 +96,9 @@ impl Former {
         let Found::Ours(former) = data.map_or(Found::Nothing, Found::of) else {
             return Ok(Left::Nothing);
         };
+        if trusts_any(ours, &former.ca) {
+            return Ok(Left::Shared);
+        }
         let registered = answered(self.api_services.get_opt(&self.api_service)).await?;
         let trusted = registered.as_ref().map(bundle).unwrap_or_default();
         if !trusts_any(&trusted, ours) || trusts_any(&trusted, &former.ca) {
@@ -99,14 +115,17 @@ impl Former {
         Ok(Left::Nothing)
     }
 
-    fn tell(&self, outages: &Outages, trouble: &Trouble) {
+    /// Each reason once.
+    fn tell(&self, outages: &Outages, why: &str) {
         let FormerTerms {
             namespace, name, ..
         } = &self.terms;
-        if trouble.kind != TroubleKind::Conflict && outages.begins(name, &trouble.message) {
+        if outages.begins(name, why) {
             warn!(
-                secret = name, namespace, error = %trouble,
-                "Secret {namespace}/{name}, in which the serving certificate was kept before, cannot be taken away, retrying: whoever reads Secrets there has a key of Armadex as long as its CA is trusted"
+                secret = name,
+                namespace,
+                error = why,
+                "Secret {namespace}/{name}, in which the serving certificate was kept before, is not taken away yet, and whoever reads Secrets there has a key of Armadex as long as its CA is trusted: {why}"
             );
         }
     }
@@ -114,8 +133,6 @@ impl Former {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use armadex_control_plane::testing::{Host, Log, ServedType};
     use k8s_openapi::ByteString;
     use serde_json::{Value, json};
@@ -201,6 +218,28 @@ mod tests {
         let theirs: Value = json!({"data": {"password": "c2VjcmV0"}});
         host.put(SECRET, theirs);
         ends(retiring(&host, Some(&ours))).await;
+        assert!(host.get(SECRET).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_whose_ca_is_kept_now_or_trusted_for_long_is_told_once() {
+        let log = Log::warnings_of("armadex_registration");
+        let (host, former, ours) = (host(), made(), made());
+        put(&host, &former);
+        trust(&host, &[&ours, &former]);
+        let copied = retiring(&host, Some(&former));
+        sleep(LIMIT).await;
+        let told = log.told();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("in both places"), "{told:?}");
+        copied.abort();
+        let _used = retiring(&host, Some(&ours));
+        sleep(LONG - LIMIT).await;
+        assert_eq!(log.told().len(), 1, "a rollout may take a while");
+        sleep(2 * LIMIT).await;
+        let told = log.told();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[1].contains("after two days"), "{told:?}");
         assert!(host.get(SECRET).is_some());
     }
 
