@@ -52,7 +52,8 @@ pub(crate) struct Flags {
     control_plane: ControlPlaneFlags,
     #[command(flatten)]
     place: PlaceFlags,
-    /// Namespace of the Secret in which the API server keeps its serving certificate, as it is told by its flag of this name; it is made, and no other part has a right in it.
+    /// Namespace of the Secret in which the API server keeps its serving certificate, as it is told by its flag of this name; it is made, and no other part has a right in it. A right in another
+    /// one that was named before is withdrawn.
     #[arg(long, value_name = "NAME", default_value = SERVING_NAMESPACE, value_parser = namespace)]
     serving_namespace: String,
     #[command(flatten)]
@@ -133,8 +134,6 @@ pub(super) fn policy_names() -> PossibleValuesParser {
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let place = &flags.place;
     expect_no_others(&place.own, &place.credential_namespaces)?;
-    let wanted = wanted(&flags);
-    wanted.expect_serving_apart()?;
     let (client, server) = flags.control_plane.client_and_server().await?;
     let installer = Installer {
         applier: Applier {
@@ -147,7 +146,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         takes_over: flags.take_over,
         limit: Duration::from_secs(flags.timeout),
     };
-    installer.run(&wanted, &mut std::io::stdout()).await
+    installer.run(&wanted(&flags), &mut std::io::stdout()).await
 }
 
 /// The CustomResourceDefinitions alone.

@@ -17,6 +17,8 @@ use crate::credentials::{SERVING_NAMESPACE, is_everybodys};
 
 /// The role by which credentials of members are read, and its binding.
 pub(super) const CREDENTIALS: &str = "armadex-credentials";
+/// The role by which the API server keeps its certificate, and its binding.
+pub(super) const SERVING: &str = "armadex-serving";
 /// The role by which the API server registers itself, and its binding.
 const REGISTRATION: &str = "armadex-registration";
 

@@ -640,9 +640,25 @@ async fn the_serving_certificate_is_the_api_servers_alone() {
     let binding = credentials_in("keys").replace("armadex-credentials", "armadex-serving");
     let apiserver = "serviceaccount:clusterpedia-system/armadex-apiserver";
     assert_eq!(holders(&host, &binding), [apiserver]);
+    let log = Log::warnings_of("armadex");
     let (done, _) = install(&host, &["--apart"]).await;
     assert_eq!(done, Ok(()));
     assert_eq!(host.get(&binding), None, "the right is withdrawn");
+    let told = log.told();
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(told[0].contains("add --serving-namespace keys"), "{told:?}");
+}
+
+/// A policy that is there goes on reading where its clusters' credentials lie.
+#[tokio::test(start_paused = true)]
+async fn the_serving_certificate_does_not_come_among_credentials_of_a_policy_that_is_there() {
+    let host = serving_host("True");
+    let (done, _) = install(&host, &["--policies", "karmada"]).await;
+    assert_eq!(done, Ok(()));
+    let (done, lines) = install(&host, &["--serving-namespace", "karmada-cluster"]).await;
+    let refused = done.expect_err("others read there");
+    assert!(refused.starts_with("--serving-namespace "), "{refused}");
+    assert_eq!(lines, [""; 0], "nothing is changed");
 }
 
 #[test]

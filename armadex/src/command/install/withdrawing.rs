@@ -11,7 +11,7 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind, ObjectMeta};
 use super::decision::{LABELLED_OURS, is_installed, is_ours};
 use super::granted::is_granted;
 use super::homes::{HOME_LABEL, is_of_accounts};
-use super::manifests::{CREDENTIALS, Manifest, Wanted, policy};
+use super::manifests::{CREDENTIALS, Manifest, SERVING, Wanted, policy};
 use super::shipped;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -159,13 +159,17 @@ pub(super) fn unwanted(mut standing: Vec<Standing>, wanted: &[Manifest]) -> Vec<
 /// What somebody may miss when a right is gone.
 pub(super) fn missed(right: &Manifest) -> Option<String> {
     let namespace = right.namespace.as_ref()?;
-    let reads_credentials = right.name == CREDENTIALS && right.kind.kind == "RoleBinding";
-    reads_credentials.then(|| {
-        format!(
+    match (right.kind.kind.as_str(), right.name.as_str()) {
+        ("RoleBinding", CREDENTIALS) => Some(format!(
             "Armadex reads Secrets in {namespace} no longer, so members whose credentials lie there are not reached any more; if they are to be, add \
              --credential-namespaces {namespace}, or the policy that they are of"
-        )
-    })
+        )),
+        ("RoleBinding", SERVING) => Some(format!(
+            "an API server with --serving-namespace {namespace} may keep its certificate there no longer, and is not ready when it starts again; if there is one, \
+             add --serving-namespace {namespace}"
+        )),
+        _ => None,
+    }
 }
 
 /// What is said of a policy that was not named.
