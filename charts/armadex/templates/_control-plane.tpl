@@ -121,7 +121,7 @@ namespace and the accounts of this release. To another control plane the Job of 
 {{- $_ := set $object "subjects" (include "armadex.subjects" (dict "root" .root "binding" $object) | fromYamlArray) -}}
 {{- end -}}
 {{- if and $object.rules (eq $metadata.name "armadex-registration") -}}
-{{- $_ := set $object "rules" (include "armadex.registrationRules" $object.rules | fromYamlArray) -}}
+{{- $_ := set $object "rules" (include "armadex.registrationRules" (dict "root" .root "rules" $object.rules) | fromYamlArray) -}}
 {{- end -}}
 {{- $_ := set $metadata "labels" (merge (include "armadex.labels" .root | fromYaml) (default (dict) $metadata.labels)) -}}
 {{- with .root.Values.commonAnnotations -}}
@@ -130,11 +130,12 @@ namespace and the accounts of this release. To another control plane the Job of 
 {{- toYaml $object -}}
 {{- end -}}
 
-{{/* Without what helm makes here: when it has deleted that, a pod that is about to go must not make it anew. */}}
+{{/* Without what helm makes here: when it has deleted that, a pod that is about to go must not make it anew. A Secret that lies here is none of before, and nobody deletes it. (dict "root" $ "rules" LIST) */}}
 {{- define "armadex.registrationRules" -}}
-{{- range . }}
+{{- $unused := ternary "delete" "" (eq (include "armadex.servingNamespace" .root) .root.Release.Namespace) }}
+{{- range .rules }}
 {{- if not (has "services" .resources) }}
-{{- $verbs := ternary (without .verbs "create") .verbs (has "apiservices" .resources) }}
+{{- $verbs := ternary (without .verbs "create") (without .verbs $unused) (has "apiservices" .resources) }}
 - {{ toYaml (merge (dict "verbs" $verbs) .) | nindent 2 | trim }}
 {{- end }}
 {{- end }}

@@ -147,7 +147,9 @@
 {{- fail (printf "controlPlane.servingNamespace: others read the Secrets of %s, and whoever reads that of the serving certificate can pass for Armadex: name a namespace that is for it alone" .) -}}
 {{- end -}}
 {{- range include "armadex.missing" (dict "root" $ "namespaces" (list .)) | fromJsonArray -}}
+{{- if ne . $.Release.Namespace -}}
 {{- fail (printf "controlPlane.servingNamespace: there is no namespace %s. Make it first: kubectl create namespace %s" . .) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -98,6 +98,7 @@ fn the_serving_certificate_lies_where_the_api_server_is_told_and_nobody_else_rea
         for right in granted(&made)? {
             let reads = right.resource == "secrets" && place.contains(&right.namespace);
             assert!(!reads || readers.contains(&right.role.as_str()), "{right}");
+            assert!(!reads || right.verb != "delete", "{right}");
         }
     }
     Ok(())

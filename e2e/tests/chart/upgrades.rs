@@ -87,6 +87,9 @@ impl Site {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upgrade_ends_nothing_that_works() -> Result<()> {
     let site = Site::start().await?;
+    let own = format!("controlPlane.servingNamespace={}", helm::NAMESPACE);
+    let come = site.upgrade(&own, &["--dry-run=server"]);
+    come.context("the namespace of the release comes with it")?;
     site.bring("log.level=info")?;
     site.bring(SERVER)?;
     the_file_is_there(&site.host).await?;
