@@ -100,7 +100,7 @@ e2e-ha: tools
 # history of the repository, which takes minutes, once; no part of `make test`.
 e2e-upgrade: tools databases
 	former="$$(sh e2e/former.sh)" && older="$$(sh e2e/former.sh history)" && \
-		ARMADEX_FORMER_BIN="$$former" ARMADEX_OLDER_BIN="$$older" ARMADEX_TEST_DATABASES=require ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" \
+		ARMADEX_FORMER_BIN="$$former" ARMADEX_OLDER_BIN="$$older" ARMADEX_TEST_DATABASES=require ARMADEX_TEST_PODS=require ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" \
 		cargo test --locked --package armadex-e2e --test upgrade --test charted -- --ignored --test-threads 1 --nocapture
 
 # The chart by helm 3, which is built from its module as its own Makefile does, once; no part of `make test`. Without a cluster it prints no notes, which the three that are left out read.
@@ -114,7 +114,8 @@ $(HELM_3_FOLDER)/helm:
 		-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=$(HELM_3_KUBERNETES)" helm.sh/helm/v3/cmd/helm@v$(HELM_3)
 
 e2e-helm3: tools databases $(HELM_3_FOLDER)/helm
-	ARMADEX_E2E_HELM="$(HELM_3_FOLDER)/helm" ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e --test chart --test charted -- \
+	ARMADEX_E2E_HELM="$(HELM_3_FOLDER)/helm" ARMADEX_TEST_DATABASES=require ARMADEX_TEST_PODS=require ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" \
+		cargo test --locked --package armadex-e2e --test chart --test charted -- \
 		--skip the_notes_ --skip with_another_value_than_the_one_that_is_tried_something_else_is_made
 
 # make commits FROM=main: whether each commit since then builds, tests and all. A minute or two for each, and no part of `make test`.
