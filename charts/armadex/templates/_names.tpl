@@ -142,11 +142,17 @@ armadex-serving-{{ include "armadex.fullname" . }}
 {{- toJson $all -}}
 {{- end -}}
 
-{{/* Whether controllers of the release are there, of whatever name, mode and store it was: not empty. Their pods are looked up, for what makes them is called after all of that. */}}
+{{/* Whether controllers of the release are there, of whatever name, mode and store it was: not empty. Their workloads are known by labels, for they are called after all of that. */}}
 {{- define "armadex.hasControllers" -}}
-{{- range dig "items" list (lookup "v1" "Pod" .Release.Namespace "") -}}
+{{- /* StatefulSets only then: whoever installs a release that has none may not list them. */ -}}
+{{- or (include "armadex.controllersOf" (dict "root" . "kind" "Deployment")) (include "armadex.controllersOf" (dict "root" . "kind" "StatefulSet")) -}}
+{{- end -}}
+
+{{/* Whether a workload of this kind is one: (dict "root" $ "kind" KIND). */}}
+{{- define "armadex.controllersOf" -}}
+{{- range dig "items" list (lookup "apps/v1" .kind .root.Release.Namespace "") -}}
 {{- $labels := dig "metadata" "labels" dict . -}}
-{{- if and (eq (get $labels "app.kubernetes.io/instance") $.Release.Name) (has (get $labels "app.kubernetes.io/component") (list "all" "controllers")) -}}true{{- end -}}
+{{- if and (eq (get $labels "app.kubernetes.io/instance") $.root.Release.Name) (has (get $labels "app.kubernetes.io/component") (list "all" "controllers")) -}}true{{- end -}}
 {{- end -}}
 {{- end -}}
 
