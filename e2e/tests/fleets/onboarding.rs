@@ -50,6 +50,7 @@ async fn the_story(store: StoreKind) -> Result<()> {
         ..Options::default()
     };
     let mut fleet = Harness::start(options).await?;
+    a_certificate_was_kept_where_others_read(&fleet).await?;
     let parts = on_board_apart(&fleet, &deploy::policy()?, &[TALKATIVE]).await?;
     fleet.install_cluster_api().await?;
     the_serving_certificate_is_the_api_servers_alone(&fleet).await?;
@@ -65,6 +66,7 @@ async fn the_story(store: StoreKind) -> Result<()> {
     a_pediacluster_by_hand_gets_what_the_secret_grants(&fleet).await?;
     a_secret_by_hand_lies_in_the_namespace_of_armadex(&fleet).await?;
     nothing_of_ours_is_in_the_members(&fleet).await?;
+    it_is_kept_there_no_longer(&fleet).await?;
     parts.stop()?;
     rights::expect_exact(fleet.folder(), &deploy::rights()?, |right| {
         ELSEWHERE.contains(&right)
@@ -74,22 +76,47 @@ async fn the_story(store: StoreKind) -> Result<()> {
 }
 
 /// What is asked only after somebody else was quicker, while another process has the Lease, as in `replicas`, while an Event repeats itself, where a caller shows a token, as
-/// in `callers`, or by an API server that is told no --serving-namespace, and after it.
-const ELSEWHERE: [&str; 7] = [
+/// in `callers`, or by an API server that is told no --serving-namespace.
+const ELSEWHERE: [&str; 6] = [
     "armadex-lease: watch leases.coordination.k8s.io in clusterpedia-system",
     "armadex-controllers: get pediaclusterlifecycles.policy.clusterpedia.io",
     "armadex-events: patch events.events.k8s.io in default",
     "armadex-apiserver: create tokenreviews.authentication.k8s.io",
     "armadex-registration: create secrets/armadex-serving in clusterpedia-system",
     "armadex-registration: patch secrets/armadex-serving in clusterpedia-system",
-    "armadex-registration: delete secrets/armadex-serving in clusterpedia-system",
 ];
+
+const KEPT: [&str; 2] = ["secret", "armadex-serving"];
+
+/// By an API server of before, of which nobody is told any more.
+async fn a_certificate_was_kept_where_others_read(fleet: &Harness) -> Result<()> {
+    let host = fleet.kubectl("host");
+    host.run(&["create", "namespace", deploy::NAMESPACE])
+        .await?;
+    let keys = ["ca.crt", "ca.key", "tls.crt", "tls.key"];
+    let data = keys.map(|key| format!("--from-literal={key}=of before"));
+    let data: Vec<&str> = data.iter().map(String::as_str).collect();
+    let namespace = ["--namespace", deploy::NAMESPACE];
+    let create = ["create", KEPT[0], "generic", KEPT[1]];
+    let made = [&create[..], &namespace, &data].concat();
+    host.run(&made).await.map(drop)
+}
+
+async fn it_is_kept_there_no_longer(fleet: &Harness) -> Result<()> {
+    let host = fleet.kubectl("host");
+    let namespace = ["--namespace", deploy::NAMESPACE, "--ignore-not-found"];
+    let kept = [&["get"], &KEPT[..], &namespace].concat();
+    wait_until("the certificate of before is gone", SOON, || async {
+        Ok(host.run(&kept).await?.is_empty())
+    })
+    .await
+}
 
 /// By whatever right: each part asks for the Secret itself, and for all that lie beside it.
 async fn the_serving_certificate_is_the_api_servers_alone(fleet: &Harness) -> Result<()> {
     let host = fleet.kubectl("host");
     let place = ["--namespace", deploy::SERVING_NAMESPACE];
-    let secret = ["get", "secret", "armadex-serving"];
+    let secret = [&["get"], &KEPT[..]].concat();
     for (part, may) in [
         (account::APISERVER, true),
         (account::SYNCHRO, false),
@@ -108,11 +135,6 @@ async fn the_serving_certificate_is_the_api_servers_alone(fleet: &Harness) -> Re
         let listed = host.output(&listed).await?;
         ensure!(!listed.status.success(), "{part:?} lists them");
     }
-    let left = [&secret[..], &["--namespace", deploy::NAMESPACE]].concat();
-    ensure!(
-        !host.output(&left).await?.status.success(),
-        "it lies there, too"
-    );
     Ok(())
 }
 
