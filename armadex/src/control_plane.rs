@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail, ensure};
 use armadex_control_plane::limited;
 use armadex_synchro::ControlPlane as Way;
 use clap::Args;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use tracing::warn;
 
@@ -31,13 +31,7 @@ impl ControlPlaneFlags {
 
     /// The same, and the API server that it asks, as it is told to people.
     pub(crate) async fn client_and_server(&self) -> anyhow::Result<(Client, String)> {
-        let mut config = self.config().await?;
-        // The client's own retries would hide a 503 for minutes; every caller backs off by itself and says so.
-        config.default_retry = false;
-        let server = server(&config);
-        let client = Client::try_from(config);
-        let client = client.with_context(|| format!("cannot make a client for {server}"))?;
-        Ok((limited(client), server))
+        client_of(self.config().await?)
     }
 
     /// The way to members that only the control plane reaches. One that cannot be gone is told of, and all others go on without it.
@@ -59,7 +53,8 @@ impl ControlPlaneFlags {
         }
     }
 
-    async fn config(&self) -> anyhow::Result<Config> {
+    /// How it is reached, and as whom.
+    pub(crate) async fn config(&self) -> anyhow::Result<Config> {
         let files = match self.origin(&Environment::of_process()) {
             Origin::Files(files) => existing(&files)?,
             Origin::Pod => {
@@ -101,6 +96,30 @@ impl ControlPlaneFlags {
             Origin::Files(vec![home.join(".kube/config")])
         }
     }
+}
+
+/// The same for the cluster that this process is a pod of, whatever its variables say, by the service account of the pod.
+pub(crate) fn client_of_pod() -> anyhow::Result<(Client, String)> {
+    client_of(Config::incluster_env().context("cannot use the service account of this pod")?)
+}
+
+/// A client that asks the same API server with a token, and with nothing of whoever the kubeconfig is of.
+pub(crate) fn client_with_token(config: &Config, token: String) -> anyhow::Result<Client> {
+    let mut config = config.clone();
+    config.auth_info = AuthInfo {
+        token: Some(token.into()),
+        ..AuthInfo::default()
+    };
+    Ok(client_of(config)?.0)
+}
+
+fn client_of(mut config: Config) -> anyhow::Result<(Client, String)> {
+    // The client's own retries would hide a 503 for minutes; every caller backs off by itself and says so.
+    config.default_retry = false;
+    let server = server(&config);
+    let client = Client::try_from(config);
+    let client = client.with_context(|| format!("cannot make a client for {server}"))?;
+    Ok((limited(client), server))
 }
 
 /// Without what somebody may have written before an @.

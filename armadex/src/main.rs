@@ -21,6 +21,7 @@ mod registration;
 mod service;
 mod shutdown;
 mod store;
+mod token;
 mod visible;
 
 use std::process::ExitCode;

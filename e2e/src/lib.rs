@@ -19,6 +19,7 @@ pub mod etcd;
 pub mod folder;
 mod harness;
 pub mod http;
+pub mod issued;
 pub mod kubeconfig;
 pub mod kubectl;
 pub mod kubelet;

@@ -2,9 +2,12 @@
 
 mod applying;
 mod decision;
+mod due;
 mod granted;
 mod holders;
 mod homes;
+mod issuing;
+mod kubeconfigs;
 mod manifests;
 mod patience;
 mod registrations;
@@ -14,6 +17,7 @@ mod withdrawing;
 
 use std::time::Duration;
 
+use anyhow::ensure;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 
@@ -25,6 +29,7 @@ pub(super) use decision::{LABELLED_OURS, is_ours, owner};
 pub(super) use granted::{Grantees, holders_of};
 use holders::{Holders, Subject};
 pub(super) use homes::other_home;
+use issuing::{KubeconfigFlags, Run};
 pub(super) use manifests::{Manifest, policy, to_remove};
 use manifests::{Share, Wanted};
 pub(super) use patience::{Patience, is_the_end};
@@ -46,6 +51,8 @@ pub(super) use withdrawing::standing;
 ///
 /// A policy is yours as soon as you change it. Where somebody has changed a field of a shipped policy, or taken one away, nothing of it is touched, and
 /// --edited-policies says whether that is an error. So that releases do not meet your changes, copy the policy under another name, and have its rights by --rights.
+///
+/// With --kubeconfig-secret it issues the kubeconfigs by which Armadex reaches this control plane from another cluster, and renews them (docs/permissions.md).
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(flatten)]
@@ -60,6 +67,8 @@ pub(crate) struct Flags {
     group: ApiGroupFlag,
     #[command(flatten)]
     holders: HolderFlags,
+    #[command(flatten)]
+    kubeconfigs: KubeconfigFlags,
     /// Policies to install, with the rights that they need.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = policy_names())]
     policies: Vec<String>,
@@ -134,7 +143,17 @@ pub(super) fn policy_names() -> PossibleValuesParser {
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let place = &flags.place;
     expect_no_others(&place.own, &place.credential_namespaces)?;
+    let wanted = wanted(&flags);
+    ensure!(
+        !flags.only.contains(&Share::Kubeconfigs) || flags.kubeconfigs.are_wanted(),
+        "--only kubeconfigs: name the Secret that they are kept in by --kubeconfig-secret"
+    );
     let (client, server) = flags.control_plane.client_and_server().await?;
+    // Whoever is no place for it is told so before anything is changed.
+    let issuer = match wanted.has(Share::Kubeconfigs) {
+        true => flags.kubeconfigs.issuer(issuing(&flags, &wanted)).await?,
+        false => None,
+    };
     let installer = Installer {
         applier: Applier {
             client,
@@ -146,7 +165,21 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         takes_over: flags.take_over,
         limit: Duration::from_secs(flags.timeout),
     };
-    installer.run(&wanted(&flags), &mut std::io::stdout()).await
+    installer.run(&wanted, &mut std::io::stdout()).await?;
+    match issuer {
+        Some(issuer) => issuer.run(&mut std::io::stdout()).await,
+        None => Ok(()),
+    }
+}
+
+fn issuing<'a>(flags: &'a Flags, wanted: &'a Wanted) -> Run<'a> {
+    Run {
+        control_plane: &flags.control_plane,
+        home: &wanted.namespace,
+        holders: &wanted.holders,
+        dry_run: flags.dry_run,
+        limit: Duration::from_secs(flags.timeout),
+    }
 }
 
 /// The CustomResourceDefinitions alone.

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api_group::ApiGroupFlag;
 use crate::control_plane::ControlPlaneFlags;
-use crate::kubeconfig::{self, Entries, Skipped};
+use crate::kubeconfig::{self, Entries, Places, Skipped, Source};
 
 /// More PediaClusters than this do not fit one page of an apiserver's answer.
 const PAGE: u32 = 500;
@@ -42,14 +42,7 @@ pub(crate) struct Flags {
 
 /// Writes the entries where the flags say.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let paths = flags.control_plane.kubeconfigs()?;
-    let documents = paths
-        .iter()
-        .map(|path| read(path))
-        .collect::<Result<Vec<_>, _>>()?;
-    let (mut source, places) =
-        kubeconfig::resolve(&documents, flags.control_plane.context.as_deref())
-            .with_context(|| format!("cannot use the kubeconfig {}", paths[0].display()))?;
+    let (paths, mut source, places) = source(&flags.control_plane)?;
     let members = members(&flags.control_plane.client().await?).await?;
     let target = if flags.merge {
         Some(paths[places.context].clone())
@@ -76,6 +69,18 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         Some(path) => write_into(&path, &paths, entries),
         None => print(entries, &mut io::stdout()),
     }
+}
+
+/// The context in use, which of the files its parts are in, and these.
+pub(super) fn source(
+    control_plane: &ControlPlaneFlags,
+) -> anyhow::Result<(Vec<PathBuf>, Source, Places)> {
+    let paths = control_plane.kubeconfigs()?;
+    let documents = paths.iter().map(|path| read(path));
+    let documents = documents.collect::<Result<Vec<_>, _>>()?;
+    let (source, places) = kubeconfig::resolve(&documents, control_plane.context.as_deref())
+        .with_context(|| format!("cannot use the kubeconfig {}", paths[0].display()))?;
+    Ok((paths, source, places))
 }
 
 async fn members(client: &Client) -> anyhow::Result<BTreeSet<String>> {
@@ -105,7 +110,7 @@ fn read(path: &Path) -> anyhow::Result<Value> {
 }
 
 /// Where the file names in a kubeconfig begin.
-fn folder_of(kubeconfig: &Path) -> PathBuf {
+pub(super) fn folder_of(kubeconfig: &Path) -> PathBuf {
     let absolute = fs::canonicalize(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
     absolute.parent().unwrap_or(Path::new("/")).to_owned()
 }

@@ -2,7 +2,10 @@
 //! what is installed is what all other tests here show.
 
 use anyhow::{Context, Result, ensure};
+use armadex_e2e::issued::Issued;
 use armadex_e2e::{Harness, Options, account, armadex, deploy, rights};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "fleet";
@@ -21,6 +24,8 @@ async fn what_is_installed_is_what_is_needed_and_goes_again() -> Result<()> {
     what_was_installed_goes_and_the_rest_stays(&fleet).await?;
     a_namespace_that_is_missing_is_waited_for(&fleet).await?;
     a_binding_of_another_role_is_made_anew(&fleet).await?;
+    kubeconfigs_are_issued_and_renewed(&fleet).await?;
+    what_is_no_place_for_a_kubeconfig_is_told(&fleet).await?;
     whoever_has_the_rights_of_the_page_can_do_it(&fleet).await?;
     fleet.finish().await;
     Ok(())
@@ -265,6 +270,139 @@ async fn a_binding_of_another_role_is_made_anew(fleet: &Harness) -> Result<()> {
     all_are(&run(fleet, &["uninstall"]).await?, "deleted")
 }
 
+/// The namespace `default` of the control plane is the place of the pods here.
+fn issuing(fleet: &Harness, secret: &str) -> Vec<String> {
+    let pods = fleet.host().kubeconfig().display().to_string();
+    let words = ["--kubeconfig-secret", secret, "--secret-kubeconfig", &pods];
+    words.map(str::to_owned).to_vec()
+}
+
+async fn issue(fleet: &Harness, secret: &str, more: &[&str]) -> Result<Vec<String>> {
+    let issuing = issuing(fleet, secret);
+    let issuing: Vec<&str> = issuing.iter().map(String::as_str).collect();
+    run(fleet, &[&["install"], more, &issuing].concat()).await
+}
+
+/// As often as it is run: what is good stays.
+async fn kubeconfigs_are_issued_and_renewed(fleet: &Harness) -> Result<()> {
+    let all = |verb: &str, end: &str| {
+        ["apiserver", "synchro", "controllers"].map(|part| format!("{part} {verb} in default{end}"))
+    };
+    let dry = of_the_parts(fleet, &["--dry-run"]).await?;
+    ensure!(dry == all("created", " (dry run)"), "{dry:?}");
+    let made = of_the_parts(fleet, &[]).await?;
+    ensure!(made == all("created", ""), "{made:?}");
+    let same = of_the_parts(fleet, &[]).await?;
+    ensure!(same == all("unchanged", ""), "{same:?}");
+    let first = of_the_synchro(fleet).await?;
+    another_account_has_another_token(fleet).await?;
+    first.until_it_is_nobodys(fleet).await?;
+    a_token_that_is_refused_is_renewed(fleet).await?;
+    all_are(&run(fleet, &["uninstall"]).await?, "deleted")
+}
+
+/// What becomes of the kubeconfig of each part.
+async fn of_the_parts(fleet: &Harness, more: &[&str]) -> Result<Vec<String>> {
+    const ALL: [&str; 3] = ["--apart", "--only", "rights,kubeconfigs"];
+    let lines = issue(fleet, "default/fleet", &[&ALL[..], more].concat()).await?;
+    let lines = lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("secret/fleet-"));
+    Ok(lines.map(str::to_owned).collect())
+}
+
+/// The kubeconfig of one, which is good.
+async fn of_the_synchro(fleet: &Harness) -> Result<Issued> {
+    let issued = Issued::of(&fleet.kubectl("host"), "default/fleet-synchro").await?;
+    let holder = issued.holder(fleet).await?;
+    let expected = "system:serviceaccount:clusterpedia-system:armadex-synchro";
+    ensure!(holder.as_deref() == Some(expected), "{holder:?}");
+    Ok(issued)
+}
+
+/// Nothing becomes of the others.
+async fn that_of_the_synchro_is_renewed(fleet: &Harness) -> Result<()> {
+    let anew = [
+        ("apiserver", "unchanged"),
+        ("synchro", "configured"),
+        ("controllers", "unchanged"),
+    ];
+    let renewed = of_the_parts(fleet, &[]).await?;
+    ensure!(
+        renewed == anew.map(|(part, verb)| format!("{part} {verb} in default")),
+        "{renewed:?}"
+    );
+    of_the_synchro(fleet).await.map(drop)
+}
+
+async fn another_account_has_another_token(fleet: &Harness) -> Result<()> {
+    let account = ["armadex-synchro", "--namespace", deploy::NAMESPACE];
+    let delete = [&["delete", "serviceaccount"], &account[..]].concat();
+    fleet.kubectl("host").run(&delete).await?;
+    that_of_the_synchro_is_renewed(fleet).await
+}
+
+/// One that only the control plane can tell from a good one.
+async fn a_token_that_is_refused_is_renewed(fleet: &Harness) -> Result<()> {
+    let good = of_the_synchro(fleet).await?;
+    let (claims, _) = good.token.rsplit_once('.').context("a token")?;
+    let forged = STANDARD.encode(format!("{claims}.c2lnbmF0dXJl"));
+    let forged = json!({"data": {"token": forged}}).to_string();
+    let patch = [
+        "patch",
+        "secret/fleet-synchro",
+        "--namespace",
+        "default",
+        "--patch",
+        &forged,
+    ];
+    fleet.kubectl("host").run(&patch).await?;
+    that_of_the_synchro_is_renewed(fleet).await
+}
+
+async fn what_is_no_place_for_a_kubeconfig_is_told(fleet: &Harness) -> Result<()> {
+    let host = fleet.kubectl("host");
+    let create = [
+        "create",
+        "secret",
+        "generic",
+        "mine",
+        "--namespace",
+        "default",
+    ];
+    host.run(&create).await?;
+    run(fleet, &["install", "--only", "rights"]).await?;
+    let only = ["--only", "kubeconfigs"];
+    let said = refused(issue(fleet, "default/mine", &only)).await?;
+    ensure!(said.contains("it is there and of kubectl-create"), "{said}");
+    let said = refused(issue(fleet, "nowhere/fleet", &only)).await?;
+    ensure!(said.contains("\"nowhere\" not found"), "{said}");
+    let apart = ["--only", "kubeconfigs", "--apart"];
+    let said = refused(issue(fleet, "default/fleet", &apart)).await?;
+    ensure!(
+        said.contains("there is no serviceaccount clusterpedia-system/armadex-synchro"),
+        "{said}"
+    );
+    let named = ["--only", "kubeconfigs", "--subject", "user:me"];
+    let said = refused(issue(fleet, "default/fleet", &named)).await?;
+    ensure!(
+        said.contains("--subject") && said.contains("--kubeconfig-secret"),
+        "{said}"
+    );
+    let said = refused(run(fleet, &["install", "--only", "kubeconfigs"])).await?;
+    ensure!(said.contains("by --kubeconfig-secret"), "{said}");
+    let outside = [
+        "install",
+        "--only",
+        "kubeconfigs",
+        "--kubeconfig-secret",
+        "fleet",
+    ];
+    let said = refused(run(fleet, &outside)).await?;
+    ensure!(said.contains("in --secret-kubeconfig"), "{said}");
+    all_are(&run(fleet, &["uninstall"]).await?, "deleted")
+}
+
 /// The tables of docs/permissions.md, and nothing beside them.
 async fn whoever_has_the_rights_of_the_page_can_do_it(fleet: &Harness) -> Result<()> {
     let host = fleet.kubectl("host");
@@ -277,7 +415,10 @@ async fn whoever_has_the_rights_of_the_page_can_do_it(fleet: &Harness) -> Result
         let printed = armadex::run(&[arguments, &["--kubeconfig", &kubeconfig]].concat()).await?;
         anyhow::Ok(printed.lines().map(str::to_owned).collect::<Vec<_>>())
     };
+    let issuing = issuing(fleet, "default/fleet");
+    let issuing: Vec<&str> = issuing.iter().map(String::as_str).collect();
     let install = ["install", "--apart", "--policies", "karmada"];
+    let install = [&install[..], &issuing].concat();
     let with = [&install[..], &["--credential-namespaces", "fleet-default"]].concat();
     for again in [&["--dry-run"][..], &[], &["--keep-holders"]] {
         run_as("installer", &[&with[..], again].concat()).await?;

@@ -4,7 +4,11 @@
 use std::fmt::Debug;
 
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use k8s_openapi::{
+    NamespaceResourceScope,
+    api::{authentication::v1::TokenRequest, core::v1::ServiceAccount},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
 use kube::{
     Api, Client, Resource,
     api::{
@@ -226,6 +230,18 @@ impl<K: Clone + DeserializeOwned + Debug> Objects<K> {
             Err(trouble) if trouble.kind == TroubleKind::Missing => Ok(false),
             Err(trouble) => Err(trouble),
         }
+    }
+}
+
+impl Objects<ServiceAccount> {
+    /// A token of the account of a name. How long it is good for is the API server's to say.
+    pub async fn issue_token(
+        &self,
+        name: &str,
+        asked: &TokenRequest,
+    ) -> Result<TokenRequest, Trouble> {
+        let params = PostParams::default();
+        Ok(self.api.create_token_request(name, &params, asked).await?)
     }
 }
 

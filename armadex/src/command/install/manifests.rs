@@ -51,6 +51,8 @@ pub(super) enum Share {
     Rights,
     /// The policies, without their rights.
     Policies,
+    /// The kubeconfigs of --kubeconfig-secret, which are no objects of the control plane.
+    Kubeconfigs,
 }
 
 /// An object, and what becomes of one that is there.
