@@ -34,6 +34,19 @@ impl ControlPlaneFlags {
         client_of(self.config().await?)
     }
 
+    /// The file from which the token of the kubeconfig is read again and again. That of a pod's service account is the kubelet's to renew, and none of these.
+    pub(crate) async fn token_file(&self) -> anyhow::Result<Option<PathBuf>> {
+        match self.origin(&Environment::of_process()) {
+            Origin::Pod => Ok(None),
+            Origin::Files(_) => {
+                let AuthInfo {
+                    token, token_file, ..
+                } = self.config().await?.auth_info;
+                Ok(token_file.filter(|_| token.is_none()).map(PathBuf::from))
+            }
+        }
+    }
+
     /// The way to members that only the control plane reaches. One that cannot be gone is told of, and all others go on without it.
     pub(crate) async fn way_to_members(&self) -> anyhow::Result<Option<Way>> {
         let config = self.config().await?;
@@ -265,6 +278,30 @@ mod tests {
             origin(None, None, "", false),
             files(&["/home/me/.kube/config"])
         );
+    }
+
+    /// As a kubelet mounts a Secret, of which it puts the next one in the place of a link.
+    #[tokio::test]
+    async fn a_token_is_read_by_the_name_that_stays_when_the_secret_changes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (now, text) = (
+            folder.path().join("..1"),
+            "clusters: [{name: a, cluster: {server: \"https://a\"}}]\nusers: [{name: a, user: {tokenFile: token}}]\n\
+             contexts: [{name: a, context: {cluster: a, user: a}}]\ncurrent-context: a\n",
+        );
+        std::fs::create_dir(&now).expect("a folder");
+        std::os::unix::fs::symlink("..1", folder.path().join("..data")).expect("a link");
+        for (name, text) in [("kubeconfig", text), ("token", "t")] {
+            std::fs::write(now.join(name), text).expect("written");
+            let visible = folder.path().join(name);
+            std::os::unix::fs::symlink(Path::new("..data").join(name), visible).expect("a link");
+        }
+        let flags = ControlPlaneFlags {
+            kubeconfig: Some(folder.path().join("kubeconfig")),
+            context: None,
+        };
+        let file = flags.token_file().await.expect("a kubeconfig");
+        assert_eq!(file, Some(folder.path().join("token")));
     }
 
     #[test]

@@ -6,7 +6,9 @@ mod policies;
 mod registration;
 mod requests;
 mod store;
+mod token;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use armadex_apiserver::Counters;
@@ -23,6 +25,7 @@ pub(crate) use policies::PolicyCounters;
 use registration::{Certificate, Registration};
 use requests::Requests;
 use store::Store;
+use token::Token;
 
 /// The registry of this process.
 pub(crate) struct Metrics {
@@ -39,6 +42,13 @@ impl Metrics {
         let leases = Leases::default();
         registry.register_collector(Box::new(leases.clone()));
         Self { registry, leases }
+    }
+
+    /// Shows until when the token is good by which the control plane is asked, if it is in a file.
+    pub(crate) fn add_token(&mut self, file: Option<PathBuf>) {
+        if let Some(file) = file {
+            self.registry.register_collector(Box::new(Token(file)));
+        }
     }
 
     /// Shows what a synchro counts.
@@ -209,6 +219,32 @@ mod tests {
             .collect();
         told.sort_unstable();
         assert_eq!(told, expected);
+    }
+
+    /// The file is another one's to write, at any time.
+    #[test]
+    fn a_token_is_told_of_as_it_is_now() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("token");
+        let mut metrics = Metrics::new();
+        metrics.add_token(Some(file.clone()));
+        let told = |metrics: &Metrics| {
+            let text = metrics.encode();
+            let samples = text
+                .lines()
+                .filter(|line| line.starts_with("armadex_control"));
+            samples.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&metrics), [""; 0]);
+        for expires in [100, 200] {
+            let claims = serde_json::json!({"iat": 7, "exp": expires});
+            std::fs::write(&file, crate::token::token(&claims)).expect("written");
+            let expected = [
+                "armadex_control_plane_token_issued_timestamp_seconds 7".to_owned(),
+                format!("armadex_control_plane_token_expires_timestamp_seconds {expires}"),
+            ];
+            assert_eq!(told(&metrics), expected);
+        }
     }
 
     #[test]

@@ -87,6 +87,7 @@ impl Process {
         };
         let mut metrics = Metrics::new();
         metrics.add_store(Arc::clone(&store));
+        metrics.add_token(control_plane.token_file().await?);
         Ok(Self {
             client,
             background_client,

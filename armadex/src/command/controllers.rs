@@ -55,6 +55,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let mut parts = Parts::new(cancel);
     let (mut checks, mut metrics) = (Checks::default(), Metrics::new());
     flags.gates.feature_gates.tell();
+    metrics.add_token(flags.control_plane.token_file().await?);
     warn_of_everybodys(&flags.credentials.credential_namespaces);
     let controllers = Controllers::new(client.clone(), &flags.credentials);
     let lease = flags.leader.lease(LEASE);
