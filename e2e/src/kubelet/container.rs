@@ -128,7 +128,7 @@ impl Contained {
         let place = node.folder.pods().join(pod.uid().context("no uid")?);
         let root = place.join(&self.spec.name);
         std::fs::create_dir_all(&root)?;
-        let volumes = volumes::prepare(node, pod, placed, &place.join("volumes")).await?;
+        let volumes = volumes::prepare(node, pod, placed).await?;
         let parts = Parts {
             program,
             root: &root,

@@ -1,9 +1,9 @@
 //! The volumes of a pod as folders of this machine: Secrets, ConfigMaps and tokens as files, the rest empty or as a claim left it.
 //!
-//! Files are as they were when the container began: a Secret that changes is not followed.
+//! Files of Secrets and ConfigMaps follow these, all of a volume at once: they lie behind a link, and another folder is put in the place of the one that it leads to.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -25,33 +25,47 @@ const EMPTY: u32 = 0o777;
 /// Files that are made there are of the pod's group.
 const OF_ITS_GROUP: u32 = 0o2000;
 
+/// The link behind which the files of a volume lie, and the next one before it takes its place.
+const LINK: &str = "..data";
+const NEXT_LINK: &str = "..data_tmp";
+
 /// What a file has in it, by its path in the volume.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// The folder of each volume, below `root`; an error while something that it is made of is not there.
+/// The folder of each volume; an error while something that it is made of is not there.
 pub(super) async fn prepare(
     node: &Node,
     pod: &Pod,
     placed: &Placed,
-    root: &Path,
 ) -> Result<BTreeMap<String, PathBuf>> {
     let spec = pod.spec.as_ref().context("a pod without a spec")?;
-    let context = spec.security_context.as_ref();
-    let group = context.and_then(|context| context.fs_group);
-    let group = group.map(u32::try_from).transpose()?;
-    let maker = Maker {
-        node,
-        pod,
-        placed,
-        group,
-    };
+    let (maker, root) = (Maker::of(node, pod, placed)?, root(node, pod)?);
     let mut folders = BTreeMap::new();
     for volume in spec.volumes.iter().flatten() {
-        let folder = maker.folder(volume, root).await;
+        let folder = maker.folder(volume, &root).await;
         let folder = folder.with_context(|| format!("volume {}", volume.name))?;
         folders.insert(volume.name.clone(), folder);
     }
     Ok(folders)
+}
+
+/// Brings the files of Secrets and ConfigMaps up to date. Those of one that went away stay as they are.
+pub(super) async fn follow(node: &Node, pod: &Pod, placed: &Placed) -> Result<()> {
+    let spec = pod.spec.as_ref().context("a pod without a spec")?;
+    let (maker, root) = (Maker::of(node, pod, placed)?, root(node, pod)?);
+    for volume in spec.volumes.iter().flatten() {
+        if volume.secret.is_some() || volume.config_map.is_some() {
+            // Who waits for what went away is told when the container begins.
+            let _ = maker.folder(volume, &root).await;
+        }
+    }
+    Ok(())
+}
+
+/// Below which a pod has its volumes.
+fn root(node: &Node, pod: &Pod) -> Result<PathBuf> {
+    let place = node.folder.pods().join(pod.uid().context("no uid")?);
+    Ok(place.join("volumes"))
 }
 
 struct Maker<'a> {
@@ -61,7 +75,22 @@ struct Maker<'a> {
     group: Option<u32>,
 }
 
-impl Maker<'_> {
+impl<'a> Maker<'a> {
+    fn of(node: &'a Node, pod: &'a Pod, placed: &'a Placed) -> Result<Self> {
+        let context = pod
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.security_context.as_ref());
+        let group = context.and_then(|context| context.fs_group);
+        let group = group.map(u32::try_from).transpose()?;
+        Ok(Self {
+            node,
+            pod,
+            placed,
+            group,
+        })
+    }
+
     async fn folder(&self, volume: &Volume, root: &Path) -> Result<PathBuf> {
         let folder = root.join(&volume.name);
         if volume.empty_dir.is_some() {
@@ -194,17 +223,41 @@ impl Maker<'_> {
     }
 
     fn write(&self, folder: &Path, files: &Files, mode: Option<i32>) -> Result<()> {
+        let (link, next) = (folder.join(LINK), folder.join(NEXT_LINK));
+        let is_there = |(path, bytes): (&String, &Vec<u8>)| {
+            std::fs::read(link.join(path)).is_ok_and(|there| there == *bytes)
+        };
+        if link.exists() && files.iter().all(is_there) {
+            return Ok(());
+        }
         self.make(folder, 0o755)?;
         let mode = mode.map(u32::try_from).transpose()?.unwrap_or(MODE);
         // A group that may not read would be of no use.
         let mode = self.group.map_or(mode, |_| mode | 0o440);
+        let now = tempfile::Builder::new()
+            .prefix("..")
+            .tempdir_in(folder)?
+            .keep();
+        self.make(&now, 0o755)?;
         for (path, bytes) in files {
-            let path = folder.join(path);
+            let path = now.join(path);
             std::fs::create_dir_all(path.parent().context("a file has a folder")?)?;
             std::fs::write(&path, bytes)?;
             chown(&path, Some(0), self.group)?;
             std::fs::set_permissions(&path, PermissionsExt::from_mode(mode))?;
         }
+        let former = std::fs::read_link(&link).ok();
+        symlink(now.file_name().context("a folder has a name")?, &next)?;
+        std::fs::rename(&next, &link)?;
+        for path in files.keys() {
+            let name = path.split('/').next().unwrap_or_default();
+            if !folder.join(name).is_symlink() {
+                symlink(Path::new(LINK).join(name), folder.join(name))?;
+            }
+        }
+        former.map_or(Ok(()), |former| {
+            std::fs::remove_dir_all(folder.join(former))
+        })?;
         Ok(())
     }
 

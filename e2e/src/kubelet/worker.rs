@@ -1,7 +1,7 @@
 //! What is done for one pod, from when it is on the node to when it is gone.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use jiff::Timestamp;
@@ -15,10 +15,13 @@ use tokio::time::timeout;
 use super::container::{self, Contained};
 use super::node::{Node, Placed};
 use super::status::{self, Known, Since};
+use super::volumes;
 use crate::progress::note;
 
 /// How often a pod is looked at, unless it changes.
 const LOOK: Duration = Duration::from_millis(200);
+/// How often its Secrets are looked at. On a real node that takes up to a minute or two.
+const FOLLOW: Duration = Duration::from_secs(5);
 /// What a pod has that says nothing.
 const GRACE: i64 = 30;
 
@@ -46,6 +49,8 @@ struct Worker {
     containers: Vec<Contained>,
     since: Since,
     told: Value,
+    /// When its volumes were last brought up to date.
+    followed: Instant,
 }
 
 impl Worker {
@@ -64,6 +69,7 @@ impl Worker {
             containers: spec.containers.into_iter().map(contained).collect(),
             since: Since::new(),
             told: Value::Null,
+            followed: Instant::now(),
         })
     }
 
@@ -104,6 +110,7 @@ impl Worker {
             self.all().for_each(|one| one.end(grace));
         } else {
             self.go_on(pod).await;
+            self.follow(pod).await?;
         }
         let has_ended = is_ending && !self.all().any(|one| one.runs());
         self.tell(pod, has_ended).await?;
@@ -135,6 +142,15 @@ impl Worker {
                 None => one.begin(&node, pod, &placed).await,
             }
         }
+    }
+
+    /// What runs finds its files as they are by now.
+    async fn follow(&mut self, pod: &Pod) -> Result<()> {
+        if self.followed.elapsed() < FOLLOW || !self.all().any(|one| one.runs()) {
+            return Ok(());
+        }
+        self.followed = Instant::now();
+        volumes::follow(&self.node, pod, &self.placed).await
     }
 
     async fn tell(&mut self, pod: &Pod, has_ended: bool) -> Result<()> {
