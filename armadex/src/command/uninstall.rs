@@ -1,6 +1,7 @@
 //! `armadex uninstall`: takes from a control plane what `armadex install` and the API server made there.
 
 mod by_hand;
+mod kubeconfigs;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -14,6 +15,7 @@ use kube::{Client, ResourceExt as _};
 use tracing::{error, info, warn};
 
 use self::by_hand::applied_by_hand;
+use self::kubeconfigs::KubeconfigFlags;
 use super::install::{
     LABELLED_OURS, Manifest, Patience, PlaceFlags, is_ours, is_the_end, leads_to, other_home,
     owner, policy, policy_names, registrations, seconds, standing, to_remove,
@@ -31,7 +33,9 @@ use crate::visible::visible;
 /// With --policies: these policies alone, and nothing else. A policy takes along the clusters that it brought in, and the policy controllers see to that, so they
 /// have to run, with their rights; it is waited until they are done. In a helm chart this is a hook before the deletion.
 ///
-/// CRDs, policies that are not named, PediaClusters, their lifecycles, Secrets and namespaces stay. So does what somebody else made under these names, what an
+/// With --kubeconfig-secret the kubeconfigs go as well that were issued into it, before the rest.
+///
+/// CRDs, policies that are not named, PediaClusters, their lifecycles, other Secrets and namespaces stay. So does what somebody else made under these names, what an
 /// Armadex in another namespace has, and what was applied from rbac/karmada-proxy.yaml, which is told. It may be run again at any time.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
@@ -41,6 +45,8 @@ pub(crate) struct Flags {
     place: PlaceFlags,
     #[command(flatten)]
     group: ApiGroupFlag,
+    #[command(flatten)]
+    kubeconfigs: KubeconfigFlags,
     /// Delete these policies of Armadex, and the clusters that they brought in, instead of the rest.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = policy_names())]
     policies: Vec<String>,
@@ -52,25 +58,30 @@ pub(crate) struct Flags {
     dry_run: bool,
 }
 
-/// Removes and leaves.
+/// Removes and leaves. Secrets go although the control plane does not answer, and what is there goes although the Secrets are not to be had.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let (client, server) = flags.control_plane.client_and_server().await?;
-    let remover = Remover {
-        client,
-        home: flags.place.own.namespace.clone(),
-        api_group: flags.group.api_group.clone(),
-        dry_run: flags.dry_run,
-        patience: Patience::new(Duration::from_secs(flags.timeout), &server),
-        server,
-    };
     let out = &mut std::io::stdout();
+    let kubeconfigs = forget(&flags, out).await;
+    let (client, server) = flags.control_plane.client_and_server().await?;
+    let remover = Remover::new(&flags, client, server);
     if flags.policies.is_empty() {
-        return remover
-            .run_all(&flags.place.credential_namespaces, out)
-            .await;
+        let further = &flags.place.credential_namespaces;
+        remover.run_all(further, out).await?;
+    } else {
+        let policies = flags.policies.iter().flat_map(|name| policy(name));
+        remover.run(&policies.collect::<Vec<_>>(), out).await?;
     }
-    let policies = flags.policies.iter().flat_map(|name| policy(name));
-    remover.run(&policies.collect::<Vec<_>>(), out).await
+    kubeconfigs
+}
+
+/// Deletes the kubeconfigs that were issued.
+async fn forget(flags: &Flags, out: &mut impl Write) -> anyhow::Result<()> {
+    let Some(kept) = flags.kubeconfigs.kubeconfigs().await? else {
+        return Ok(());
+    };
+    let remover = Remover::new(flags, kept.client, kept.server);
+    let removed = remover.run(&kept.secrets, out).await;
+    removed.context("of the kubeconfigs that were issued")
 }
 
 /// Deletes objects.
@@ -96,6 +107,17 @@ enum Outcome {
 }
 
 impl Remover {
+    fn new(flags: &Flags, client: Client, server: String) -> Self {
+        Self {
+            client,
+            home: flags.place.own.namespace.clone(),
+            api_group: flags.group.api_group.clone(),
+            dry_run: flags.dry_run,
+            patience: Patience::new(Duration::from_secs(flags.timeout), &server),
+            server,
+        }
+    }
+
     /// All that may be there by its names, the registrations that lead to this home, in whatever group, and the rights that say that they are of it, wherever they lie.
     async fn run_all(
         &self,

@@ -14,6 +14,44 @@
 - --timeout={{ sub .root.Values.install.deadlineSeconds 60 }}
 {{- end -}}
 
+{{/* Where kubeconfigs are issued to, as `armadex install` and `armadex uninstall` are told. */}}
+{{- define "armadex.issuedArg" -}}
+- {{ printf "--kubeconfig-secret=%s/%s" .Release.Namespace (include "armadex.issued" .) | quote }}
+{{- end -}}
+
+{{/* What `armadex install` is told besides where it issues kubeconfigs, and renews them. */}}
+{{- define "armadex.issueArgs" -}}
+{{ include "armadex.issuedArg" . }}
+{{- /* Values of a release of before, which --reuse-values keeps, say none. */}}
+- --token-lifetime={{ .Values.controlPlane.kubeconfig.lifetime | default "168h" }}
+{{- end -}}
+
+{{/* What an account may do to these Secrets in this cluster, and to no others: (dict "root" $ "metadata" METADATA "secrets" (dict "names" LIST "verbs" LIST)), METADATA as of "armadex.metadata". */}}
+{{- define "armadex.secretRights" -}}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  {{- include "armadex.metadata" .metadata | nindent 2 }}
+rules:
+  - apiGroups: [""]
+    resources: ["secrets"]
+    resourceNames: {{ toJson .secrets.names }}
+    verbs: {{ toJson .secrets.verbs }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  {{- include "armadex.metadata" .metadata | nindent 2 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ .metadata.name | quote }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ .metadata.name | quote }}
+    namespace: {{ .root.Release.Namespace | quote }}
+{{- end -}}
+
 {{/* The kubeconfig by which Jobs reach a control plane elsewhere, as JSON. */}}
 {{- define "armadex.administrator" -}}
 {{- if .Values.install.kubeconfig.secretName -}}
@@ -62,12 +100,12 @@ spec:
 {{- toJson $mounts -}}
 {{- end -}}
 
-{{/* A Job that helm runs: (dict "root" $ "name" NAME "component" NAME "events" EVENTS "deadline" SECONDS "pod" POD). */}}
+{{/* A Job that helm runs: (dict "root" $ "name" NAME "component" NAME "events" EVENTS "weight" NUMBER "deadline" SECONDS "pod" POD). Of an event the Jobs run by weight, which is 0 if nothing is said. */}}
 {{- define "armadex.hookJob" -}}
 apiVersion: batch/v1
 kind: Job
 metadata:
-  {{- include "armadex.metadata" (dict "root" .root "name" .name "component" .component "annotations" (include "armadex.hook" (dict "events" .events "weight" 0 "isJob" true) | fromYaml)) | nindent 2 }}
+  {{- include "armadex.metadata" (dict "root" .root "name" .name "component" .component "annotations" (include "armadex.hook" (dict "events" .events "weight" (int .weight) "isJob" true) | fromYaml)) | nindent 2 }}
 spec:
   # Once more, for a node may have been lost: what fails twice is for somebody to mend, and the second log says so as well.
   backoffLimit: 1
@@ -94,13 +132,13 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
 {{- end -}}
 
 {{/*
-A Job that helm runs with `armadex install` or `uninstall`, and its account: (dict "root" $ "name" NAME "events" EVENTS "args" YAML "verbs" LIST). In this cluster it may do this to the
-enabled policies, and nothing else.
+A Job that helm runs with `armadex install` or `uninstall`, and its account: (dict "root" $ "name" NAME "events" EVENTS "args" YAML "verbs" LIST "secrets" (dict "names" LIST "verbs" LIST) "weight" NUMBER). In this cluster it may do
+this to the enabled policies, or to these Secrets, and nothing else.
 */}}
 {{- define "armadex.installJob" -}}
 {{- $root := .root -}}
 {{- $name := printf "%s-%s" (include "armadex.fullname" .root) .name -}}
-{{- $annotations := include "armadex.hook" (dict "events" .events "weight" -5) | fromYaml -}}
+{{- $annotations := include "armadex.hook" (dict "events" .events "weight" (sub (int .weight) 5)) | fromYaml -}}
 {{- $metadata := dict "root" .root "name" $name "component" .name "annotations" $annotations -}}
 {{- $isHere := not (include "armadex.elsewhere" .root) -}}
 apiVersion: v1
@@ -138,8 +176,12 @@ subjects:
     name: {{ $name | quote }}
     namespace: {{ .root.Release.Namespace | quote }}
 {{- end }}
+{{- if .secrets }}
+---
+{{ include "armadex.secretRights" (dict "root" $root "metadata" $metadata "secrets" .secrets) }}
+{{- end }}
 ---
 {{ $mounts := include "armadex.administratorMounts" .root | fromJsonArray -}}
-{{- $pod := include "armadex.jobPod" (dict "root" .root "account" $name "component" .name "args" .args "mounts" $mounts "token" $isHere) -}}
-{{ include "armadex.hookJob" (dict "root" .root "name" $name "component" .name "events" .events "deadline" .root.Values.install.deadlineSeconds "pod" $pod) }}
+{{- $pod := include "armadex.jobPod" (dict "root" .root "account" $name "component" .name "args" .args "mounts" $mounts "token" (or $isHere (not (empty .secrets)))) -}}
+{{ include "armadex.hookJob" (dict "root" .root "name" $name "component" .name "events" .events "weight" .weight "deadline" .root.Values.install.deadlineSeconds "pod" $pod) }}
 {{- end -}}

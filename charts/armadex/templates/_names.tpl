@@ -58,9 +58,41 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 {{- end -}}
 
-{{/* Where the control plane is another cluster: not empty. */}}
+{{/* Where the control plane is another cluster: not empty. It is the Secret with the kubeconfig by which Armadex runs there, or what those of the parts begin with. */}}
 {{- define "armadex.elsewhere" -}}
-{{- .Values.controlPlane.kubeconfig.secretName -}}
+{{- .Values.controlPlane.kubeconfig.secretName | default (include "armadex.issued" .) -}}
+{{- end -}}
+
+{{/* The same where Armadex issues that kubeconfig itself, by the administrator's: not empty then. */}}
+{{- define "armadex.issued" -}}
+{{- if and .Values.install.kubeconfig.secretName (not .Values.controlPlane.kubeconfig.secretName) -}}
+{{ include "armadex.fullname" . }}-control-plane
+{{- end -}}
+{{- end -}}
+
+{{/* Where each part has an account, a kubeconfig and a Secret of its own: not empty. */}}
+{{- define "armadex.apart" -}}
+{{- if or .Values.controlPlane.kubeconfig.apart (and (include "armadex.issued" .) (eq .Values.mode "parts")) -}}true{{- end -}}
+{{- end -}}
+
+{{/* The Secret with the kubeconfig of a part: (dict "root" $ "part" PART). */}}
+{{- define "armadex.kubeconfigSecret" -}}
+{{ include "armadex.elsewhere" .root }}{{- if include "armadex.apart" .root -}}-{{ .part }}{{- end -}}
+{{- end -}}
+
+{{/* All of those that Armadex issues in this mode, as JSON. */}}
+{{- define "armadex.issuedSecrets" -}}
+{{- $secrets := list -}}
+{{- range include "armadex.parts" . | splitList " " -}}
+{{- $secrets = append $secrets (include "armadex.kubeconfigSecret" (dict "root" $ "part" .)) -}}
+{{- end -}}
+{{- toJson $secrets -}}
+{{- end -}}
+
+{{/* Those that it has issued in any mode, as JSON. */}}
+{{- define "armadex.everIssuedSecrets" -}}
+{{- $secret := include "armadex.issued" . -}}
+{{- list $secret (printf "%s-apiserver" $secret) (printf "%s-synchro" $secret) (printf "%s-controllers" $secret) | toJson -}}
 {{- end -}}
 
 {{/* The namespace of Armadex on the control plane. */}}

@@ -1,6 +1,8 @@
 {{/* How the control plane is reached. */}}
 {{- define "armadex.controlPlaneArgs" -}}
-{{- if include "armadex.elsewhere" . -}}
+{{- if include "armadex.issued" . -}}
+- --kubeconfig=/etc/armadex/control-plane/kubeconfig
+{{- else if include "armadex.elsewhere" . -}}
 - {{ printf "--kubeconfig=/etc/armadex/control-plane/%s" .Values.controlPlane.kubeconfig.key | quote }}
 {{- with .Values.controlPlane.kubeconfig.context }}
 - {{ printf "--context=%s" . | quote }}
@@ -120,9 +122,12 @@
 {{- $store := $values.store -}}
 {{- $mounts := list -}}
 {{- if include "armadex.elsewhere" .root -}}
-{{- $kubeconfig := $values.controlPlane.kubeconfig -}}
-{{- $secret := ternary (printf "%s-%s" $kubeconfig.secretName .part) $kubeconfig.secretName $kubeconfig.apart -}}
-{{- $mounts = append $mounts (include "armadex.secretMount" (list "control-plane" $secret) | fromJson) -}}
+{{- $mount := include "armadex.secretMount" (list "control-plane" (include "armadex.kubeconfigSecret" .)) | fromJson -}}
+{{- if include "armadex.issued" .root -}}
+{{- /* A pod waits for what is named, and would not for what is still to come into an empty Secret. */ -}}
+{{- $_ := set $mount.volume.secret "items" (list (dict "key" "kubeconfig" "path" "kubeconfig") (dict "key" "token" "path" "token")) -}}
+{{- end -}}
+{{- $mounts = append $mounts $mount -}}
 {{- end -}}
 {{- if ne .part "controllers" -}}
 {{- $mounts = concat $mounts (include "armadex.storeMounts" .root | fromJsonArray) -}}

@@ -124,19 +124,36 @@
 {{- define "armadex.validateControlPlane" -}}
 {{- with .Values.controlPlane -}}
 {{- if and .kubeconfig.apart (or (ne $.Values.mode "parts") (not .kubeconfig.secretName)) -}}
-{{- fail "controlPlane.kubeconfig.apart: it is for mode: parts and a control plane whose kubeconfig is in controlPlane.kubeconfig.secretName" -}}
+{{- fail "controlPlane.kubeconfig.apart: it is for mode: parts and a control plane whose kubeconfig is in controlPlane.kubeconfig.secretName. Where Armadex issues kubeconfigs itself, parts always have one each" -}}
 {{- end -}}
 {{- if and .subject (or .kubeconfig.apart (not .kubeconfig.secretName)) -}}
 {{- fail "controlPlane.subject: it says who the one kubeconfig of all parts is of. Name that in controlPlane.kubeconfig.secretName, without apart" -}}
 {{- end -}}
 {{- $isAdministrators := or (not $.Values.install.kubeconfig.secretName) (eq $.Values.install.kubeconfig.secretName .kubeconfig.secretName) -}}
 {{- if and .kubeconfig.secretName $.Values.install.enabled $isAdministrators (not .kubeconfig.asAdministrator) -}}
-{{- fail "install.kubeconfig.secretName: name a Secret with an administrator's kubeconfig of the control plane, for the Jobs alone, and another one in controlPlane.kubeconfig.secretName (README, \"On Karmada\"). To try things, controlPlane.kubeconfig.asAdministrator: true lets Armadex run as the administrator" -}}
+{{- fail "install.kubeconfig.secretName: name a Secret with an administrator's kubeconfig of the control plane, for the Jobs alone; Armadex issues itself another one if controlPlane.kubeconfig.secretName is empty, and runs by the one that it names otherwise (README, \"On Karmada\"). To try things, controlPlane.kubeconfig.asAdministrator: true lets Armadex run as the administrator" -}}
 {{- end -}}
 {{- end -}}
 {{- include "armadex.validateServing" . -}}
 {{- if not (include "armadex.elsewhere" .) -}}
 {{- include "armadex.validateHere" . -}}
+{{- else if include "armadex.issued" . -}}
+{{- include "armadex.validateIssued" . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Where Armadex issues its kubeconfigs itself. */}}
+{{- define "armadex.validateIssued" -}}
+{{- with .Values.controlPlane.kubeconfig -}}
+{{- if not $.Values.install.enabled -}}
+{{- fail "install.enabled: without its Jobs nobody issues a kubeconfig by that of install.kubeconfig.secretName. Name the Secret with one that you have made in controlPlane.kubeconfig.secretName" -}}
+{{- end -}}
+{{- if .asAdministrator -}}
+{{- fail "controlPlane.kubeconfig.asAdministrator: Armadex has a kubeconfig of its own here, which it issues itself. To run as the administrator name that Secret in controlPlane.kubeconfig.secretName" -}}
+{{- end -}}
+{{- if or .context (ne .key "kubeconfig") -}}
+{{- fail "controlPlane.kubeconfig.key and context: they are of the Secret that controlPlane.kubeconfig.secretName names. Those of the administrator's are install.kubeconfig.key and context" -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -159,20 +176,17 @@
 {{- if regexMatch "^(default|kube-.*)$" .Release.Namespace -}}
 {{- fail (printf "the namespace of the release is %s, which others use too. Where the control plane is this cluster, Armadex has its own: --namespace clusterpedia-system --create-namespace" .Release.Namespace) -}}
 {{- end -}}
-{{- if .Values.install.kubeconfig.secretName -}}
-{{- fail "install.kubeconfig.secretName: the control plane is this cluster as long as controlPlane.kubeconfig.secretName is empty: name the kubeconfig by which Armadex runs there" -}}
-{{- end -}}
 {{- if .Values.install.takeOver -}}
 {{- fail "install.takeOver: where the control plane is this cluster, it is helm that makes what another Armadex has: say --take-ownership --force-conflicts to it (helm 3: the first alone)" -}}
 {{- end -}}
 {{- if .Values.controlPlane.kubeconfig.asAdministrator -}}
-{{- fail "controlPlane.kubeconfig.asAdministrator: where the control plane is this cluster, Armadex has accounts of its own. For another one name its kubeconfig in controlPlane.kubeconfig.secretName" -}}
+{{- fail "controlPlane.kubeconfig.asAdministrator: where the control plane is this cluster, Armadex has accounts of its own. For another one name an administrator's kubeconfig of it in install.kubeconfig.secretName" -}}
 {{- end -}}
 {{- if and .Values.controlPlane.namespace (ne .Values.controlPlane.namespace .Release.Namespace) -}}
 {{- fail (printf "controlPlane.namespace: where the control plane is this cluster, Armadex is at home in the namespace of the release, %s. Leave it empty, or install into %s" .Release.Namespace .Values.controlPlane.namespace) -}}
 {{- end -}}
 {{- if .Values.controlPlane.address -}}
-{{- fail "controlPlane.address: where the control plane is this cluster, its apiserver reaches Armadex by the Service. For another cluster name its kubeconfig in controlPlane.kubeconfig.secretName" -}}
+{{- fail "controlPlane.address: where the control plane is this cluster, its apiserver reaches Armadex by the Service. For another cluster name an administrator's kubeconfig of it in install.kubeconfig.secretName" -}}
 {{- end -}}
 {{- range include "armadex.missing" (dict "root" . "namespaces" .Values.controlPlane.credentialNamespaces) | fromJsonArray -}}
 {{- if ne . $.Release.Namespace -}}

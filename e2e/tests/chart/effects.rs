@@ -84,7 +84,7 @@ fn a_certificate_is_good_for_the_name_by_which_the_control_plane_asks() -> Resul
 
 #[test]
 fn pods_are_nobodys_and_may_write_nowhere_but_in_their_volumes() -> Result<()> {
-    for values in ["default", "karmada", "here"] {
+    for values in ["default", "issued", "karmada", "here"] {
         for (name, pod) in helm::pods(&made(values)?) {
             let context = json!({
                 "runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
@@ -173,7 +173,7 @@ fn argo_cd_applies_policies_after_the_pods_alone() -> Result<()> {
 #[test]
 fn a_job_that_fails_leaves_its_log_and_no_rights() -> Result<()> {
     let mut seen = 0;
-    for values in ["karmada", "parts", "platforms"] {
+    for values in ["issued", "karmada", "parts", "platforms"] {
         for object in made(values)? {
             let annotations = &object["metadata"]["annotations"];
             let Some(policy) = annotations["helm.sh/hook-delete-policy"].as_str() else {
@@ -236,7 +236,14 @@ fn a_pod_is_reached_by_whom_it_is_to_be_and_reaches_what_it_may() -> Result<()> 
 /// A pod that none is about is open to everybody, and a port that a pod does not name is one that nobody reaches.
 #[test]
 fn each_pod_has_one_network_policy_whose_ports_it_has() -> Result<()> {
-    for values in ["default", "karmada", "parts", "all-server", "platforms"] {
+    for values in [
+        "default",
+        "issued",
+        "karmada",
+        "parts",
+        "all-server",
+        "platforms",
+    ] {
         let made = made(values)?;
         let policies = of_kind(&made, "NetworkPolicy");
         for (name, pod) in helm::pods(&made) {
@@ -304,9 +311,12 @@ fn whoever_goes_back_asks_the_store_first_where_it_can_be_asked() -> Result<()> 
         ),
     ] {
         let made = helm.render(&helm::values_named(values), &["--set", flags])?;
-        let asks =
-            |object: &&Value| object["metadata"]["annotations"]["helm.sh/hook"] == "pre-rollback";
-        let mut asking = made.iter().filter(asks);
+        let asks = |object: &&Value| {
+            object["metadata"]["name"]
+                .as_str()
+                .is_some_and(|name| name.ends_with("-rollback"))
+        };
+        let mut asking = of_kind(&made, "Job").into_iter().filter(asks);
         let told = asking
             .next()
             .map(|job| crate::parts::arguments(&job["spec"]["template"]));

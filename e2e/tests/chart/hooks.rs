@@ -40,7 +40,7 @@ async fn on_a_control_plane_elsewhere(fleet: &Harness, helm: &Helm) -> Result<()
     for (before, after) in [
         ("pre-install", "post-install"),
         ("pre-upgrade", "post-upgrade"),
-        ("pre-upgrade", "post-rollback"),
+        ("pre-rollback", "post-rollback"),
     ] {
         run(before).await?;
         ensure!(subjects().await? == "armadex", "{before}");
@@ -107,7 +107,7 @@ async fn on_this_cluster(fleet: &Harness, helm: &Helm) -> Result<()> {
     Ok(())
 }
 
-fn of_event<'a>(made: &'a [Value], event: &'a str) -> impl Iterator<Item = &'a Value> {
+pub(crate) fn of_event<'a>(made: &'a [Value], event: &'a str) -> impl Iterator<Item = &'a Value> {
     made.iter().filter(move |object| {
         let events = object["metadata"]["annotations"]["helm.sh/hook"].as_str();
         events.is_some_and(|events| events.split(',').any(|one| one == event))
@@ -116,17 +116,28 @@ fn of_event<'a>(made: &'a [Value], event: &'a str) -> impl Iterator<Item = &'a V
 
 /// The command of the Job of an event, by this kubeconfig.
 async fn run(made: &[Value], event: &str, kubeconfig: &str) -> Result<()> {
+    let (name, pod) = job(made, event)?;
+    let done = run_pod(&pod, &["--kubeconfig", kubeconfig]).await;
+    done.with_context(|| format!("{name} at {event}")).map(drop)
+}
+
+/// The only Job of an event that asks the control plane, and its pod.
+pub(crate) fn job(made: &[Value], event: &str) -> Result<(String, Value)> {
     let jobs: Vec<Value> = of_event(made, event).cloned().collect();
-    let mut jobs = helm::pods(&jobs).into_iter();
-    let (name, pod) = jobs.next().with_context(|| format!("no Job of {event}"))?;
+    let asks_the_store = |name: &str| name.contains("-rollback ");
+    let jobs = helm::pods(&jobs).into_iter();
+    let mut jobs = jobs.filter(|(name, _)| !asks_the_store(name));
+    let job = jobs.next().with_context(|| format!("no Job of {event}"))?;
     ensure!(jobs.next().is_none(), "several Jobs of {event}");
-    let told = arguments(&pod).into_iter();
-    let mut told: Vec<&str> = told
+    Ok(job)
+}
+
+/// What a pod would run, with this in the place of its kubeconfig, and what it prints.
+pub(crate) async fn run_pod(pod: &Value, kubeconfigs: &[&str]) -> Result<String> {
+    let told = arguments(pod).into_iter();
+    let told: Vec<&str> = told
         .filter(|flag| !flag.starts_with("--kubeconfig="))
+        .chain(kubeconfigs.iter().copied())
         .collect();
-    told.extend(["--kubeconfig", kubeconfig]);
-    armadex::run(&told)
-        .await
-        .with_context(|| format!("{name} at {event}"))?;
-    Ok(())
+    armadex::run(&told).await
 }

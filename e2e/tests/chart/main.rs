@@ -8,6 +8,7 @@ mod apiserver;
 mod effects;
 mod helm;
 mod hooks;
+mod issued;
 mod metrics;
 mod monitoring;
 mod operators;
@@ -89,7 +90,7 @@ fn helm_finds_nothing_to_say_of_any_values() -> Result<()> {
 fn the_notes_name_the_next_commands_and_what_to_be_warned_of() -> Result<()> {
     let helm = Helm::ensure()?;
     let notes = |name: &str| helm.notes(&helm::values_named(name), &[]);
-    for values in ["default", "karmada", "parts", "as-given", "try"] {
+    for values in ["default", "issued", "karmada", "parts", "as-given", "try"] {
         let notes = notes(values)?;
         for command in [
             "wait --for=create --timeout=5m apiservice v1beta1.clusterpedia.io",
@@ -104,6 +105,7 @@ fn the_notes_name_the_next_commands_and_what_to_be_warned_of() -> Result<()> {
     let has = |name: &str, words: &str| notes(name).map(|notes| notes.contains(words));
     assert!(has("try", "store.sqlite.emptyDir")? && has("try", "as the administrator")?);
     assert!(!has("karmada", "WARNING")? && !has("default", "WARNING")?);
+    assert!(!has("issued", "WARNING")? && has("issued", "CronJob armadex-index-renew")?);
     assert!(has("as-given", "install.enabled is false")?);
     assert!(has("parts", "install.takeOver is true")?);
     assert!(has("default", "No policy brings clusters in yet")? && !has("karmada", "No policy")?);

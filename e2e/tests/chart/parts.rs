@@ -117,6 +117,12 @@ fn only_what_has_several_pods_has_a_budget() -> Result<()> {
     Ok(())
 }
 
+/// Of a fleet of parts: Armadex issues their kubeconfigs itself.
+const ISSUED: [&str; 2] = [
+    "--set",
+    "controlPlane.kubeconfig.secretName=,controlPlane.kubeconfig.key=kubeconfig,controlPlane.kubeconfig.context=,controlPlane.kubeconfig.apart=false",
+];
+
 /// An administrator's credentials are for the Jobs.
 #[test]
 fn no_pod_that_serves_has_the_kubeconfig_of_the_jobs_where_they_have_one_of_their_own() -> Result<()>
@@ -126,19 +132,23 @@ fn no_pod_that_serves_has_the_kubeconfig_of_the_jobs_where_they_have_one_of_thei
         let mut named = volumes.iter().map(|volume| &volume["secret"]["secretName"]);
         named.any(|name| *name == secret)
     };
-    for values in ["karmada", "parts"] {
+    for values in ["issued", "karmada", "parts"] {
         for (name, pod) in pods(&made(values)?) {
             let has_store = ["-migrate ", "-rollback "]
                 .iter()
                 .any(|job| name.contains(job));
-            let is_installing = name.starts_with("Job ") && !has_store;
+            let is_job = name.starts_with("Job ") || name.starts_with("CronJob ");
+            let is_installing = is_job && !has_store;
             assert_eq!(has(&pod, "karmada"), is_installing, "{values}: {name}");
         }
     }
-    for (name, pod) in pods(&made("parts")?) {
-        for part in ["apiserver", "synchro", "controllers"] {
-            let is_its_own = name.starts_with("Deployment ") && name.contains(part);
-            assert_eq!(has(&pod, &format!("fleet-{part}")), is_its_own, "{name}");
+    for (values, secret) in [(&[][..], "fleet"), (&ISSUED, "fleet-control-plane")] {
+        let made = Helm::ensure()?.render(&helm::values_named("parts"), values)?;
+        for (name, pod) in pods(&made) {
+            for part in ["apiserver", "synchro", "controllers"] {
+                let is_its_own = name.starts_with("Deployment ") && name.contains(part);
+                assert_eq!(has(&pod, &format!("{secret}-{part}")), is_its_own, "{name}");
+            }
         }
     }
     Ok(())

@@ -46,6 +46,8 @@ fn a_value_of_another_type_or_form_is_refused() -> Result<()> {
         "controlPlane.credentialNamespaces={kube-system}",
         "controlPlane.namespace=default",
         "controlPlane.servingNamespace=kube-public",
+        "controlPlane.kubeconfig.lifetime=7d",
+        "controlPlane.kubeconfig.lifetime=3h",
         "policyRights={karmda}",
         "fullnameOverride=fleet.prod",
         "fullnameOverride=1st",
@@ -199,18 +201,31 @@ fn an_autoscaler_that_can_not_work_is_refused() -> Result<()> {
 fn a_control_plane_that_can_not_be_meant_is_refused_with_the_way_out() -> Result<()> {
     refused(&[
         ("controlPlane.namespace=other", "install into other"),
-        (
-            "controlPlane.address=host",
-            "controlPlane.kubeconfig.secretName",
-        ),
+        ("controlPlane.address=host", "install.kubeconfig.secretName"),
         ("controlPlane.subject=user:u", "without apart"),
         (
             "controlPlane.kubeconfig.secretName=k,controlPlane.kubeconfig.apart=true",
             "it is for mode: parts",
         ),
         (
-            "install.kubeconfig.secretName=k",
-            "by which Armadex runs there",
+            "install.kubeconfig.secretName=k,install.enabled=false",
+            "nobody issues a kubeconfig",
+        ),
+        (
+            "install.kubeconfig.secretName=k,controlPlane.kubeconfig.asAdministrator=true",
+            "which it issues itself",
+        ),
+        (
+            "install.kubeconfig.secretName=k,controlPlane.kubeconfig.key=config",
+            "install.kubeconfig.key",
+        ),
+        (
+            "install.kubeconfig.secretName=k,controlPlane.kubeconfig.context=c",
+            "install.kubeconfig.key and context",
+        ),
+        (
+            "install.kubeconfig.secretName=k,controlPlane.subject=user:u",
+            "without apart",
         ),
         (
             "controlPlane.kubeconfig.secretName=k",
@@ -218,7 +233,7 @@ fn a_control_plane_that_can_not_be_meant_is_refused_with_the_way_out() -> Result
         ),
         (
             "controlPlane.kubeconfig.secretName=k,install.kubeconfig.secretName=k",
-            "another one in controlPlane.kubeconfig.secretName",
+            "Armadex issues itself another one",
         ),
         (
             "controlPlane.kubeconfig.asAdministrator=true",

@@ -264,7 +264,62 @@ fn every_binding_is_of_a_role_and_of_accounts_that_are_made() -> Result<()> {
     Ok(())
 }
 
-/// A control plane elsewhere has nothing to do with this cluster's rights.
+/// What the Secrets of a mode end with, and those of any.
+const ONE: &[&str] = &[""];
+const EVERY: &[&str] = &["", "-apiserver", "-synchro", "-controllers"];
+const MAKES: &[&str] = &["create", "get", "patch"];
+
+/// By name, so that what else lies in the namespace is nothing to them; and who renews makes none, which could come back after the release has gone.
+#[test]
+fn the_jobs_about_issued_kubeconfigs_may_do_to_these_secrets_what_they_are_for_and_nothing_else()
+-> Result<()> {
+    let made = Helm::ensure()?.render(&helm::values_named("issued"), &[])?;
+    let texts: Vec<String> = made.iter().map(Value::to_string).collect();
+    let all = rights::parse(&texts.join("\n---\n"))?;
+    let all: BTreeSet<String> = all.iter().map(Right::to_string).collect();
+    let mut expected = BTreeSet::new();
+    for (job, parts, verbs) in [
+        ("install", ONE, MAKES),
+        ("prepare", ONE, MAKES),
+        ("return", ONE, MAKES),
+        ("settle", ONE, MAKES),
+        ("renew", ONE, &["get", "patch"]),
+        ("uninstall", EVERY, &["get", "delete"]),
+    ] {
+        for (part, verb) in parts
+            .iter()
+            .flat_map(|part| verbs.iter().map(move |verb| (part, verb)))
+        {
+            let secret = format!("secrets/armadex-index-control-plane{part}");
+            let right = format!(
+                "armadex-index-{job}: {verb} {secret} in {}",
+                helm::NAMESPACE
+            );
+            expected.insert(right);
+        }
+    }
+    assert_eq!(all, expected);
+    for (name, pod) in helm::pods(&made) {
+        let is_issuing = [
+            "install",
+            "prepare",
+            "return",
+            "settle",
+            "renew",
+            "uninstall",
+        ];
+        let is_issuing = is_issuing
+            .iter()
+            .any(|job| name.contains(&format!("armadex-index-{job} ")));
+        assert_eq!(
+            pod["spec"]["automountServiceAccountToken"], is_issuing,
+            "{name}"
+        );
+    }
+    Ok(())
+}
+
+/// A control plane elsewhere by a kubeconfig that somebody has made has nothing to do with this cluster's rights.
 #[test]
 fn with_a_control_plane_elsewhere_nothing_is_granted_here_and_no_pod_has_a_token() -> Result<()> {
     for values in ["karmada", "parts", "try", "as-given"] {

@@ -90,7 +90,7 @@ fn each_value_is_tried_by_a_file_of_values() -> Result<()> {
 }
 
 /// What is said instead, as JSON, of a value that a file of ci can't do without: that it is refused without it shows nothing of what it does.
-const OTHERWISE: [(&str, &str, &str); 14] = [
+const OTHERWISE: [(&str, &str, &str); 13] = [
     (
         "karmada",
         "controlPlane.kubeconfig.secretName",
@@ -98,7 +98,6 @@ const OTHERWISE: [(&str, &str, &str); 14] = [
     ),
     ("karmada", "controlPlane.kubeconfig.asAdministrator", "true"),
     ("karmada", "install.enabled", "false"),
-    ("karmada", "install.kubeconfig.secretName", r#""other""#),
     (
         "all-server",
         "store.url",

@@ -44,7 +44,10 @@ async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> 
         everything(&desk.kubectl).await?,
         everything(&fleet.kubectl("host")).await?,
     ];
-    install(&fleet, &desk, &store, (&chart_folder()?, "")).await?;
+    let values = format!("{},{ISSUED}", values(&store));
+    desk.helm(&["install", RELEASE, &chart_folder()?, "--set", &values])
+        .await?;
+    is_found(&fleet, &desk).await?;
     let listed = found_by_bob(&fleet, &lists).await?;
 
     let (kill, killed) = watch::channel(None);
@@ -96,8 +99,8 @@ pub(crate) async fn found_by_bob(fleet: &Harness, lists: &Lists) -> Result<usize
     lists.count()
 }
 
-/// In the cluster of the pods: what whoever installs has made is theirs.
-const LEFT_HERE: [&str; 1] = ["Secret armadex-system/armadex-kubeconfig"];
+/// In the cluster of the pods: nothing, kubeconfigs included.
+const LEFT_HERE: [&str; 0] = [];
 /// On the control plane: what a new release goes on with, what its apiserver makes of a CRD, and what was made for bob.
 const LEFT_THERE: [&str; 17] = [
     "APIService /v1alpha1.policy.clusterpedia.io",
@@ -135,7 +138,18 @@ pub(crate) async fn prepare(fleet: &Harness, desk: &Desk, store: &Store) -> Resu
     store.give_secrets(kubectl).await
 }
 
-/// As the README has it, with a fleet's values.
+/// Armadex issues the kubeconfigs of its parts itself, as the README has it.
+const ISSUED: &str = "install.kubeconfig.secretName=karmada";
+
+/// Those of a fleet.
+fn values(store: &Store) -> String {
+    format!(
+        "mode=parts,image.repository={IMAGE},policies.karmada.enabled=true,{},apiserver.replicas=3,synchro.replicas=2,controllers.replicas=2",
+        store.values()
+    )
+}
+
+/// With a kubeconfig that somebody has made, and the chart and the program of a release.
 pub(crate) async fn install(
     fleet: &Harness,
     desk: &Desk,
@@ -143,13 +157,16 @@ pub(crate) async fn install(
     (chart, tag): (&str, &str),
 ) -> Result<()> {
     let values = format!(
-        "mode=parts,image.repository={IMAGE},image.tag={tag},install.kubeconfig.secretName=karmada,controlPlane.kubeconfig.secretName=armadex-kubeconfig,\
-         policies.karmada.enabled=true,{},apiserver.replicas=3,synchro.replicas=2,controllers.replicas=2",
-        store.values()
+        "{},{ISSUED},image.tag={tag},controlPlane.kubeconfig.secretName=armadex-kubeconfig",
+        values(store)
     );
     desk.helm(&["install", RELEASE, chart, "--set", &values])
         .await?;
     give_the_account(fleet, desk).await?;
+    is_found(fleet, desk).await
+}
+
+async fn is_found(fleet: &Harness, desk: &Desk) -> Result<()> {
     for part in PARTS {
         desk.wait_until_rolled_out(part).await?;
     }
@@ -157,7 +174,7 @@ pub(crate) async fn install(
 }
 
 /// The kubeconfig by which Armadex reaches its control plane, with a token of its account there.
-async fn give_the_account(fleet: &Harness, desk: &Desk) -> Result<()> {
+pub(crate) async fn give_the_account(fleet: &Harness, desk: &Desk) -> Result<()> {
     let folder = fleet.folder();
     armadex_e2e::account::use_one(&fleet.kubectl("host"), folder).await?;
     let kubeconfig = folder.account_kubeconfig("armadex");

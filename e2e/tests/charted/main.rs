@@ -9,6 +9,7 @@ mod here;
 mod life;
 mod lists;
 mod members;
+mod modes;
 mod newcomer;
 mod rollback;
 mod searcher;

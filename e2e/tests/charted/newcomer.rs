@@ -1,5 +1,7 @@
 //! What a newcomer does: "Install it with helm" of the README, and what helm prints then, word for word by a shell, until the pods of the fleet are there.
 //!
+//! Afterwards the token that Armadex was given by itself is good no more, and the CronJob that renews it gives it another one, which it takes while it runs.
+//!
 //! Changed is what is everybody's own: where the image lies, and how the kubeconfig of the control plane is called.
 
 use std::ffi::OsString;
@@ -7,15 +9,18 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
+use armadex_e2e::issued::Issued;
 use armadex_e2e::limit::output_of;
 use armadex_e2e::scenario::SOON;
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::{
-    Harness, Options, armadex, chart, deploy, document, kubelet, tools, wait_for, wait_until,
+    Harness, Kubectl, Options, armadex, chart, deploy, document, kubelet, tools, wait_for,
+    wait_until,
 };
 use tokio::process::Command;
 
-use crate::desk::{Desk, IMAGE, check_logs};
+use crate::desk::{Desk, IMAGE, NAMESPACE, check_logs};
+use crate::searcher::{FLEET, is_of};
 
 const MEMBER: &str = "member1";
 /// The section, by its title and by the next one's.
@@ -62,7 +67,10 @@ async fn a_newcomer_gets_from_the_readme_to_the_pods_of_the_fleet() -> Result<()
         table.type_in(&step).await?;
     }
     the_pods_are_there(&fleet, &table, &get).await?;
-    ensure!(desk.pods("all").await?.len() == 1, "one pod");
+    let pods = desk.pods("all").await?;
+    ensure!(pods.len() == 1, "one pod");
+    a_token_that_is_good_no_more_is_renewed(&fleet, &desk).await?;
+    ensure!(desk.pods("all").await? == pods, "it goes on");
     check_logs(&fleet)?;
     drop(desk);
     fleet.finish().await;
@@ -84,6 +92,50 @@ async fn the_pods_are_there(fleet: &Harness, table: &Table, get: &str) -> Result
         .await?;
     }
     Ok(())
+}
+
+/// The account is made anew, as by somebody who fears for the token: the old one is nobody's from then on.
+async fn a_token_that_is_good_no_more_is_renewed(fleet: &Harness, desk: &Desk) -> Result<()> {
+    const SECRET: &str = "armadex-system/armadex-control-plane";
+    let host = fleet.kubectl("host");
+    let former = Issued::of(&desk.kubectl, SECRET).await?;
+    for verb in ["delete", "create"] {
+        let account = [
+            "serviceaccount",
+            "armadex",
+            "--namespace",
+            deploy::NAMESPACE,
+        ];
+        host.run(&[&[verb], &account[..]].concat()).await?;
+    }
+    former.until_it_is_nobodys(fleet).await?;
+    let kubectl = |words: &'static str| {
+        let words = [words, " --namespace ", NAMESPACE].concat();
+        let kubectl = desk.kubectl.clone();
+        async move { kubectl.run(&words.split(' ').collect::<Vec<_>>()).await }
+    };
+    kubectl("create job renew-now --from=cronjob/armadex-renew").await?;
+    kubectl("wait job/renew-now --for=condition=Complete --timeout=90s").await?;
+    let renewed = Issued::of(&desk.kubectl, SECRET).await?;
+    ensure!(renewed.token != former.token, "it is another one");
+    somebody_new_may_search(fleet, &host).await
+}
+
+/// Of whom Armadex has to ask the control plane first.
+async fn somebody_new_may_search(fleet: &Harness, host: &Kubectl) -> Result<()> {
+    const CAROL: &str = "carol";
+    for role in ["searcher", "pods"] {
+        let (name, role) = (format!("{role}-{CAROL}"), format!("--clusterrole={role}"));
+        let grant = ["create", "clusterrolebinding", &name, &role, "--user=carol"];
+        host.run(&grant).await?;
+    }
+    let carol = fleet.host().kubeconfig_for(CAROL, None)?;
+    let carol = Kubectl::new(&fleet.tools().kubectl, &carol, "host");
+    let path = format!("{FLEET}/api/v1/pods");
+    wait_until("carol may search", SOON, || async {
+        Ok(is_of(&carol.run(&["get", "--raw", &path]).await?, MEMBER))
+    })
+    .await
 }
 
 /// The commands of the section, block by block.

@@ -298,7 +298,17 @@ async fn kubeconfigs_are_issued_and_renewed(fleet: &Harness) -> Result<()> {
     another_account_has_another_token(fleet).await?;
     first.until_it_is_nobodys(fleet).await?;
     a_token_that_is_refused_is_renewed(fleet).await?;
-    all_are(&run(fleet, &["uninstall"]).await?, "deleted")
+    what_was_issued_goes_with_the_rest(fleet).await
+}
+
+async fn what_was_issued_goes_with_the_rest(fleet: &Harness) -> Result<()> {
+    let issued = issuing(fleet, "default/fleet");
+    let issued: Vec<&str> = issued.iter().map(String::as_str).collect();
+    let lines = run(fleet, &[&["uninstall"], &issued[..]].concat()).await?;
+    let expected = ["apiserver", "synchro", "controllers"]
+        .map(|part| format!("secret/fleet-{part} deleted in default"));
+    ensure!(lines.starts_with(&expected), "{lines:?}");
+    all_are(&lines, "deleted")
 }
 
 /// What becomes of the kubeconfig of each part.

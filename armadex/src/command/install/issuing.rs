@@ -1,8 +1,8 @@
 //! Kubeconfigs of the accounts, one after the other: what lies in a Secret is kept as long as it is good, and issued anew otherwise.
 
 use std::io::Write;
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use armadex_control_plane::{Objects, Trouble, TroubleKind};
@@ -18,17 +18,18 @@ use serde_json::{Map, Value, json};
 use tracing::{error, info, warn};
 
 use super::applying::Verb;
-use super::decision::MANAGER;
+use super::decision::{MANAGER, is_ours, owner};
 use super::due::{Kept, Reason, Wanted, due};
 use super::holders::Holders;
-use super::kubeconfigs::{
-    KUBECONFIG, SecretName, TOKEN, kubeconfig, lifetime, other_owner, secret, secret_of,
-};
+use super::kubeconfigs::{KUBECONFIG, SecretName, TOKEN, kubeconfig, lifetime, secret, secret_of};
 use super::patience::Patience;
 use crate::command::kubeconfig::{folder_of, source};
 use crate::control_plane::{ControlPlaneFlags, client_of_pod, client_with_token};
-use crate::token::Claims;
+use crate::token::{Claims, now};
 use crate::visible::visible;
+
+/// One that is good for less, in seconds, is renewed too late where somebody looks each half hour and fails once.
+const LEAST: i64 = 7200;
 
 /// What is issued, and where it is kept.
 #[derive(Clone, Debug, Args)]
@@ -44,9 +45,6 @@ pub(super) struct KubeconfigFlags {
     /// How long tokens are to be good, in hours or minutes. The control plane may grant less, which is told.
     #[arg(long, value_name = "LENGTH", default_value = "168h", value_parser = lifetime, requires = "kubeconfig_secret")]
     token_lifetime: Duration,
-    /// The release of helm, in the namespace of that Secret, whose it is: helm takes it in, and deletes it with the release.
-    #[arg(long, value_name = "NAME", requires = "kubeconfig_secret")]
-    helm_release: Option<String>,
 }
 
 /// Issues kubeconfigs.
@@ -59,7 +57,6 @@ pub(super) struct Issuer {
     secrets: Objects<Secret>,
     /// Their namespace.
     namespace: String,
-    release: Option<String>,
     lifetime: Duration,
     issued: Vec<Issued>,
     dry_run: bool,
@@ -102,7 +99,7 @@ impl KubeconfigFlags {
         };
         let cluster = cluster(run.control_plane)?;
         let (client, server) = run.control_plane.client_and_server().await?;
-        let (pods, pods_server) = self.cluster_of_pods().await?;
+        let (pods, pods_server) = cluster_of_pods(self.secret_kubeconfig.as_deref()).await?;
         let namespace = kept.namespace.clone();
         let namespace = namespace.unwrap_or_else(|| pods.default_namespace().to_owned());
         let issued = run.holders.accounts().into_iter().map(|account| Issued {
@@ -116,7 +113,6 @@ impl KubeconfigFlags {
             home: run.home.to_owned(),
             secrets: Objects::namespaced(pods, &namespace),
             namespace,
-            release: self.helm_release.clone(),
             lifetime: self.token_lifetime,
             issued: issued.collect(),
             dry_run: run.dry_run,
@@ -124,19 +120,22 @@ impl KubeconfigFlags {
             pods: Asked::new(pods_server, run.limit),
         }))
     }
+}
 
-    async fn cluster_of_pods(&self) -> anyhow::Result<(kube::Client, String)> {
-        match &self.secret_kubeconfig {
-            None => client_of_pod().context(
-                "--kubeconfig-secret is a Secret of the cluster of this pod: elsewhere name a kubeconfig of its cluster in --secret-kubeconfig",
-            ),
-            Some(file) => {
-                let flags = ControlPlaneFlags {
-                    kubeconfig: Some(file.clone()),
-                    context: None,
-                };
-                flags.client_and_server().await
-            }
+/// The cluster whose Secrets are meant: that of this pod, or of this kubeconfig.
+pub(crate) async fn cluster_of_pods(
+    kubeconfig: Option<&Path>,
+) -> anyhow::Result<(kube::Client, String)> {
+    match kubeconfig {
+        None => client_of_pod().context(
+            "--kubeconfig-secret is a Secret of the cluster of this pod: elsewhere name a kubeconfig of its cluster in --secret-kubeconfig",
+        ),
+        Some(file) => {
+            let flags = ControlPlaneFlags {
+                kubeconfig: Some(file.to_owned()),
+                context: None,
+            };
+            flags.client_and_server().await
         }
     }
 }
@@ -187,7 +186,7 @@ impl Issuer {
                 Err(error) => {
                     failed += 1;
                     let words = format!("{error:#}");
-                    error!(secret = %name, namespace, "no kubeconfig in it: {}", visible(&words));
+                    error!(secret = %name, namespace, "its kubeconfig is not as it is to be: {}", visible(&words));
                 }
             }
         }
@@ -205,11 +204,9 @@ impl Issuer {
         let found = found
             .await
             .with_context(|| format!("cannot read it on {}", self.pods.server))?;
-        let release = self.release.as_deref();
-        if let Some(other) = found
-            .as_ref()
-            .and_then(|found| other_owner(&found.metadata, release))
-        {
+        let theirs = found.as_ref().filter(|found| !is_ours(&found.metadata));
+        if let Some(theirs) = theirs {
+            let other = owner(&theirs.metadata);
             bail!(
                 "it is there and of {other}: name another one in --kubeconfig-secret, or delete it"
             );
@@ -226,9 +223,12 @@ impl Issuer {
             return Ok(Verb::Unchanged);
         };
         if !self.dry_run {
-            let token = self.token(issued.account).await?;
+            let (token, claims) = self.token(issued.account).await?;
             self.write(issued, token.expose()).await?;
             info!(secret = %name, namespace = %self.namespace, "a token of {} was issued: {reason}", issued.account);
+            if let Some(words) = much_less(self.lifetime, &claims)? {
+                warn!(account = issued.account, "{words}");
+            }
         }
         Ok(verb)
     }
@@ -286,7 +286,7 @@ impl Issuer {
         matches!(asked, Err(trouble) if trouble.kind == TroubleKind::Unauthenticated)
     }
 
-    async fn token(&self, account: &str) -> anyhow::Result<Sensitive<String>> {
+    async fn token(&self, account: &str) -> anyhow::Result<(Sensitive<String>, Claims)> {
         let (server, home) = (&self.control_plane.server, &self.home);
         let asked = TokenRequest {
             spec: Some(TokenRequestSpec {
@@ -308,16 +308,13 @@ impl Issuer {
                 "{server}: a token of serviceaccount {home}/{account} does not say until when it is good"
             );
         };
-        if let Some(words) = much_less(self.lifetime, &claims) {
-            warn!(account, "{words}");
-        }
-        Ok(Sensitive::from(token))
+        Ok((Sensitive::from(token), claims))
     }
 
     async fn write(&self, issued: &Issued, token: &str) -> anyhow::Result<()> {
         let (name, server) = (issued.secret.as_str(), &self.pods.server);
         let place = (self.namespace.as_str(), name);
-        let object = secret(place, self.release.as_deref(), &issued.kubeconfig, token);
+        let object = secret(place, &issued.kubeconfig, token);
         let (params, patch) = (PatchParams::apply(MANAGER).force(), Patch::Apply(&object));
         let apply = async || self.secrets.patch(name, &params, &patch).await;
         let written = self.pods.ask(apply).await;
@@ -326,23 +323,25 @@ impl Issuer {
     }
 }
 
-/// A tenth less may be a rounding.
-fn much_less(asked: Duration, granted: &Claims) -> Option<String> {
+/// What is said of a token that is good for much less than was asked for; a tenth less may be a rounding. An error: nobody could be relied on to renew it in time.
+fn much_less(asked: Duration, granted: &Claims) -> anyhow::Result<Option<String>> {
     let asked = i64::try_from(asked.as_secs()).unwrap_or(i64::MAX);
     let life = granted.life();
-    (life < asked - asked / 10).then(|| {
-        format!(
-            "the control plane grants a token for {} minutes, where {} were asked for (--token-lifetime): run this again well before half of that is over",
-            life / 60,
-            asked / 60
-        )
-    })
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let seconds = since.map(|since| since.as_secs()).unwrap_or_default();
-    i64::try_from(seconds).unwrap_or(i64::MAX)
+    if life >= asked - asked / 10 {
+        return Ok(None);
+    }
+    let words = format!(
+        "the control plane grants a token for {} minutes, where {} were asked for (--token-lifetime)",
+        life / 60,
+        asked / 60
+    );
+    ensure!(
+        life >= LEAST,
+        "{words}: let it grant two hours at least (--service-account-max-token-expiration of its kube-apiserver)"
+    );
+    Ok(Some(format!(
+        "{words}: run this again well before half of that is over"
+    )))
 }
 
 #[cfg(test)]
@@ -375,7 +374,6 @@ mod tests {
             home: "fleet".to_owned(),
             secrets: Objects::namespaced(host.client(), "pods"),
             namespace: "pods".to_owned(),
-            release: None,
             lifetime: Duration::from_secs(3600),
             issued: vec![Issued {
                 account: "armadex",
@@ -393,7 +391,7 @@ mod tests {
         let uid = host.get(ACCOUNT).expect("it is there")["metadata"]["uid"].take();
         let issued = now() - age;
         let claims = json!({"iat": issued, "exp": issued + 3600, "kubernetes.io": {"serviceaccount": {"uid": uid}}});
-        let kept = secret(("pods", "fleet"), None, "k", &token(&claims));
+        let kept = secret(("pods", "fleet"), "k", &token(&claims));
         host.put(SECRET, kept);
     }
 
@@ -446,16 +444,21 @@ mod tests {
 
     #[test]
     fn a_token_that_is_good_for_much_less_than_was_asked_for_is_told() {
-        let hour = Duration::from_secs(3600);
-        let granted = |life: i64| Claims {
-            issued: 0,
-            expires: life,
-            account: None,
+        let granted = |asked: u64, life: i64| {
+            let claims = Claims {
+                issued: 0,
+                expires: life,
+                account: None,
+            };
+            much_less(Duration::from_secs(asked), &claims)
         };
         for enough in [3240, 3600, 7200] {
-            assert_eq!(much_less(hour, &granted(enough)), None);
+            assert_eq!(granted(3600, enough).expect("it is"), None);
         }
-        let words = much_less(hour, &granted(1800)).expect("it is much less");
-        assert!(words.contains("for 30 minutes, where 60"), "{words}");
+        let told = granted(10_000, 7200).expect("it can be renewed in time");
+        let told = told.expect("it is much less");
+        assert!(told.contains("for 120 minutes, where 166"), "{told}");
+        let refused = granted(10_000, 7199).expect_err("it can't").to_string();
+        assert!(refused.contains("grant two hours at least"), "{refused}");
     }
 }

@@ -4,30 +4,25 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use armadex_crds::is_subdomain;
-use armadex_registration::MANAGED_BY;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
-use super::decision::{is_ours, labelled, owner};
-use super::holders::ACCOUNT;
+use super::decision::labelled;
+use super::holders::{ACCOUNT, Holders};
+use super::manifests::Manifest;
 use crate::credentials::namespace;
 
 /// The keys of such a Secret.
 pub(super) const KUBECONFIG: &str = "kubeconfig";
 pub(super) const TOKEN: &str = "token";
-/// How helm says that an object is of a release: the value of the label, and both annotations.
-const HELM: &str = "Helm";
-const RELEASE: &str = "meta.helm.sh/release-name";
-const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 
 /// A Secret, as `--kubeconfig-secret` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SecretName {
+pub(crate) struct SecretName {
     /// If it is said.
-    pub(super) namespace: Option<String>,
-    pub(super) name: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
 }
 
 impl FromStr for SecretName {
@@ -84,45 +79,30 @@ pub(super) fn kubeconfig(cluster: &Map<String, Value>, account: &str) -> String 
     serde_saphyr::to_string(&document).expect("a kubeconfig is plain data")
 }
 
-/// The Secret, of this release of helm if there is one.
-pub(super) fn secret(
-    place: (&str, &str),
-    release: Option<&str>,
-    kubeconfig: &str,
-    token: &str,
-) -> Value {
-    let (namespace, name) = place;
-    let mut secret = labelled(json!({
+/// All Secrets that may lie under a name: that of the one account, and those of the parts.
+pub(crate) fn secrets_of(namespace: &str, name: &str) -> Vec<Manifest> {
+    let accounts = [Holders::One, Holders::Apart].map(|holders| holders.accounts());
+    let accounts = accounts.into_iter().flatten();
+    accounts
+        .map(|account| Manifest::secret(namespace, &secret_of(name, account)))
+        .collect()
+}
+
+/// The Secret, in this namespace and of this name.
+pub(super) fn secret((namespace, name): (&str, &str), kubeconfig: &str, token: &str) -> Value {
+    labelled(json!({
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": name, "namespace": namespace},
         "data": {KUBECONFIG: STANDARD.encode(kubeconfig), TOKEN: STANDARD.encode(token)},
-    }));
-    if let Some(release) = release {
-        secret["metadata"]["labels"][MANAGED_BY] = json!(HELM);
-        secret["metadata"]["annotations"] = json!({RELEASE: release, RELEASE_NAMESPACE: namespace});
-    }
-    secret
-}
-
-/// Whose a Secret is that is there, if it is neither one of `armadex install` nor of this release. What renders a chart without helm says no release.
-pub(super) fn other_owner(found: &ObjectMeta, release: Option<&str>) -> Option<String> {
-    let is_helms = found
-        .labels
-        .as_ref()
-        .is_some_and(|labels| labels.get(MANAGED_BY).map(String::as_str) == Some(HELM));
-    let said = found.annotations.as_ref();
-    let said = said.and_then(|said| said.get(RELEASE)).map(String::as_str);
-    match release {
-        _ if is_ours(found) => None,
-        Some(release) if is_helms && said.is_none_or(|said| said == release) => None,
-        _ if is_helms => Some(format!("the release {} of helm", said.unwrap_or_default())),
-        _ => Some(owner(found)),
-    }
+    }))
 }
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+    use super::super::decision::is_ours;
     use super::*;
 
     #[test]
@@ -163,38 +143,25 @@ mod tests {
         assert_eq!(secret_of("karmada", "armadex-synchro"), "karmada-synchro");
     }
 
-    fn metadata(value: Value) -> ObjectMeta {
-        serde_json::from_value(value).expect("metadata")
-    }
-
+    /// helm would take one in, or refuse to make it, that says that it is of a release.
     #[test]
-    fn a_secret_of_somebody_else_is_theirs() {
-        let whose = |value: Value, release| other_owner(&metadata(value), release);
-        let helms = json!({"labels": {MANAGED_BY: HELM}});
-        let release = |name| json!({"labels": {MANAGED_BY: HELM}, "annotations": {RELEASE: name}});
-        let by_hand = json!({"managedFields": [{"manager": "kubectl-create"}]});
-        let ours = secret(("fleet", "a"), None, "", "")["metadata"].take();
-        assert_eq!(whose(ours, Some("armadex")), None);
-        assert_eq!(whose(helms.clone(), Some("armadex")), None);
-        assert_eq!(whose(release("armadex"), Some("armadex")), None);
-        let other = Some("the release other of helm".to_owned());
-        assert_eq!(whose(release("other"), Some("armadex")), other);
-        assert_eq!(whose(release("other"), None), other);
-        for release in [None, Some("armadex")] {
-            let theirs = whose(by_hand.clone(), release);
-            assert_eq!(theirs, Some("kubectl-create".to_owned()));
-        }
-    }
-
-    /// helm takes nothing in that lacks one of these.
-    #[test]
-    fn a_secret_of_a_release_says_so_as_helm_does() {
-        let made = secret(("fleet", "a"), Some("armadex"), "k", "t");
-        let metadata = metadata(made["metadata"].clone());
-        assert_eq!(metadata.labels.expect("labels")[MANAGED_BY], HELM);
-        let annotations = metadata.annotations.expect("annotations");
-        assert_eq!(annotations[RELEASE], "armadex");
-        assert_eq!(annotations[RELEASE_NAMESPACE], "fleet");
+    fn a_secret_is_ours_and_of_no_release() {
+        let made = secret(("fleet", "a"), "k", "t");
+        let metadata: ObjectMeta =
+            serde_json::from_value(made["metadata"].clone()).expect("metadata");
+        assert!(is_ours(&metadata));
+        assert_eq!(metadata.annotations, None);
         assert_eq!(made["data"], json!({"kubeconfig": "aw==", "token": "dA=="}));
+    }
+
+    #[test]
+    fn whatever_may_lie_under_a_name_is_found_again() {
+        let secrets = secrets_of("fleet", "a").into_iter();
+        let secrets: Vec<String> = secrets
+            .map(|secret| secret.line("deleted", false))
+            .collect();
+        let expected = ["a", "a-apiserver", "a-synchro", "a-controllers"]
+            .map(|name| format!("secret/{name} deleted in fleet"));
+        assert_eq!(secrets, expected);
     }
 }

@@ -329,6 +329,12 @@ impl Manifest {
         }
     }
 
+    /// A Secret that may be there.
+    pub(super) fn secret(namespace: &str, name: &str) -> Self {
+        let metadata = json!({"namespace": namespace, "name": name});
+        Self::of(json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}))
+    }
+
     /// An APIService that is there.
     pub(super) fn api_service(name: &str, home: &str) -> Self {
         Self::of(json!({
