@@ -8,6 +8,7 @@ mod command;
 mod continuity;
 mod control_plane;
 mod credentials;
+mod expiry;
 mod failure;
 mod feature_gates;
 mod kubeconfig;

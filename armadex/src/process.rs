@@ -14,6 +14,7 @@ use crate::admin::{self, AdminFlags, Checks};
 use crate::background::Background;
 use crate::continuity;
 use crate::control_plane::ControlPlaneFlags;
+use crate::expiry;
 use crate::metrics::Metrics;
 use crate::service::Parts;
 use crate::shutdown;
@@ -87,13 +88,16 @@ impl Process {
         };
         let mut metrics = Metrics::new();
         metrics.add_store(Arc::clone(&store));
-        metrics.add_token(control_plane.token_file().await?);
+        let mut parts = Parts::new(cancel);
+        let token = control_plane.token_file().await?;
+        expiry::start(&mut parts, token.clone());
+        metrics.add_token(token);
         Ok(Self {
             client,
             background_client,
             store,
             background,
-            parts: Parts::new(cancel),
+            parts,
             metrics,
             checks: Checks::default(),
         })

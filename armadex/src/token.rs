@@ -1,4 +1,6 @@
-//! What a token of a ServiceAccount says of itself. It proves nothing: whether it is good the API server says. Pure.
+//! What a token of a ServiceAccount says of itself. It proves nothing: whether it is good the API server says. Pure, but for the clock.
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -33,6 +35,13 @@ impl Claims {
     pub(crate) fn life(&self) -> i64 {
         self.expires.saturating_sub(self.issued)
     }
+}
+
+/// The clock here, in seconds since 1970.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seconds = since.map(|since| since.as_secs()).unwrap_or_default();
+    i64::try_from(seconds).unwrap_or(i64::MAX)
 }
 
 /// A token that says this.

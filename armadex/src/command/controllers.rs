@@ -16,6 +16,7 @@ use crate::admin::{self, AdminFlags, Checks};
 use crate::continuity;
 use crate::control_plane::ControlPlaneFlags;
 use crate::credentials::{CredentialFlags, warn_of_everybodys};
+use crate::expiry;
 use crate::feature_gates::FeatureGateFlags;
 use crate::leader::{self, LeaderFlags};
 use crate::metrics::{Metrics, PolicyCounters};
@@ -55,7 +56,9 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let mut parts = Parts::new(cancel);
     let (mut checks, mut metrics) = (Checks::default(), Metrics::new());
     flags.gates.feature_gates.tell();
-    metrics.add_token(flags.control_plane.token_file().await?);
+    let token = flags.control_plane.token_file().await?;
+    expiry::start(&mut parts, token.clone());
+    metrics.add_token(token);
     warn_of_everybodys(&flags.credentials.credential_namespaces);
     let controllers = Controllers::new(client.clone(), &flags.credentials);
     let lease = flags.leader.lease(LEASE);
