@@ -149,6 +149,11 @@ impl Fleet {
     }
 
     #[cfg(test)]
+    pub(crate) fn references(&self) -> &References {
+        &self.references
+    }
+
+    #[cfg(test)]
     pub(crate) fn shared(&self) -> Arc<Shared> {
         Arc::clone(&self.shared)
     }

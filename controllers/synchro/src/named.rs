@@ -229,7 +229,10 @@ impl<V: Clone + PartialEq> Known<V> {
 fn change<V: PartialEq>(sender: &watch::Sender<Named<V>>, value: Named<V>) {
     sender.send_if_modified(|known| {
         let modified = *known != value;
-        *known = value;
+        // What is equal stays the very same: whoever has it is quicker to see that.
+        if modified {
+            *known = value;
+        }
         modified
     });
 }

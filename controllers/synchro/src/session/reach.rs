@@ -97,9 +97,9 @@ impl Unreached {
         matches!(self, Self::Member { source, .. } if source.is_silence())
     }
 
-    /// It answers what is small, and was waited for in vain with what is large.
-    pub(super) fn took_too_long(&self) -> bool {
-        matches!(self, Self::Member { what, source } if *what != HEALTH_CHECK && source.took_long())
+    /// It answers what is small, and fell silent with what is large: nothing came, or the connection ended, as HTTP/2 does itself when nothing comes any more.
+    pub(super) fn fell_silent(&self) -> bool {
+        matches!(self, Self::Member { what, source } if *what != HEALTH_CHECK && source.is_silence())
     }
 
     /// Who asks may not.

@@ -26,6 +26,8 @@ const LAST_LOOK: Duration = Duration::from_secs(300);
 const LAST_TRY: Duration = Duration::from_secs(60);
 /// A right that somebody may grant by hand is waited for longer: mostly it is not meant to be granted, and each member of a fleet asks for it.
 const LAST_REFUSED: Duration = Duration::from_secs(300);
+/// The other way counts as shut when it has led nowhere for so long: a control plane that restarts is there again by then.
+const GONE: Duration = Duration::from_secs(300);
 /// Who was waited for in full, and in vain, is not for as long, and then for longer: a fleet may have a thousand behind a network that lets small answers through alone, and
 /// they would keep those waiting who are slow.
 const FIRST_IN_FULL: Duration = Duration::from_secs(120);
@@ -56,6 +58,8 @@ pub(super) struct Ways {
     in_full: Backoff,
     /// When that is due again, if it was in vain.
     in_full_again: Option<Instant>,
+    /// Since when the other way leads nowhere, whenever it is tried.
+    nowhere: Option<Instant>,
     /// What came of the last try, and until when that has to do.
     tried: Option<(Around, Instant)>,
 }
@@ -69,6 +73,7 @@ impl Default for Ways {
             turns: Backoff::new(PROBE_PERIOD, LAST_TRY),
             in_full: Backoff::new(FIRST_IN_FULL, LAST_IN_FULL),
             in_full_again: None,
+            nowhere: None,
             tried: None,
         }
     }
@@ -101,7 +106,7 @@ impl Ways {
             };
             match reach(&straight.member, sink, cluster, asked).await {
                 Err(error) if error.is_out_of_reach() => {
-                    if in_full && error.took_too_long() {
+                    if in_full && error.fell_silent() {
                         let wait = self.in_full.next(rand::random());
                         self.in_full_again = Some(Instant::now() + wait);
                     }
@@ -135,11 +140,13 @@ impl Ways {
         self.tell(tried, why, wanted, (by_control_plane, place))
     }
 
-    /// Whether the straight way is waited for in full: the other one is known to be shut, and it was not waited for in vain a while ago. Once the other one is to be tried again,
-    /// that comes first.
+    /// Whether the straight way is waited for in full: the other one is known to be shut, or has led nowhere for long, and it was not waited for in vain a while ago. Once the other
+    /// one is to be tried again, that comes first.
     fn is_to_be_waited_for(&self) -> bool {
         let now = Instant::now();
-        let is_shut = |(tried, until): &(Around, Instant)| tried.is_shut() && now < *until;
+        let is_gone = self.nowhere.is_some_and(|since| now >= since + GONE);
+        let is_shut =
+            |(tried, until): &(Around, Instant)| (tried.is_shut() || is_gone) && now < *until;
         self.tried.as_ref().is_some_and(is_shut) && self.in_full_again.is_none_or(|due| due <= now)
     }
 
@@ -155,7 +162,7 @@ impl Ways {
             Ok(reached) => {
                 self.tries.reset();
                 self.refusals.reset();
-                self.tried = None;
+                (self.nowhere, self.tried) = (None, None);
                 let way = Way {
                     member: Arc::clone(by_control_plane),
                     around: Some(format!("{}: {why}", wanted.member.server())),
@@ -166,6 +173,7 @@ impl Ways {
             Err(Unreached::Store(error)) => Err(Unreached::Store(error)),
             Err(error) => {
                 by_control_plane.leave_connections();
+                self.nowhere.get_or_insert_with(Instant::now);
                 let retry = match refuses(&wanted.connection, &error) {
                     true => &mut self.refusals,
                     false => &mut self.tries,
@@ -397,6 +405,18 @@ mod tests {
             assert!(!journey.is_reached().await);
             assert!(begun.elapsed() <= HURRIED, "{:?}", begun.elapsed());
         }
+    }
+
+    #[tokio::test]
+    async fn a_slow_member_is_waited_for_where_the_other_way_is_gone_for_long() {
+        let away = saying("502 Bad Gateway");
+        let mut journey = Journey::begin(1, slow(), away).await;
+        let begun = Instant::now();
+        while !journey.is_reached().await {
+            assert!(begun.elapsed() < 2 * GONE, "never");
+            tokio::time::advance(Duration::from_secs(20)).await;
+        }
+        assert!(begun.elapsed() >= GONE);
     }
 
     #[tokio::test]

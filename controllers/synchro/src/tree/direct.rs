@@ -38,6 +38,23 @@ pub(super) struct Directed {
     pub(super) asked: Option<Scope>,
 }
 
+impl Directed {
+    /// With what is asked for, where nothing can be made of the object; if that is not known yet it is looked at again, before anything is told.
+    fn beside(self, asked: &Asked) -> Self {
+        match asked {
+            Asked::Awaited(due) => Self {
+                again: [*due, self.again].into_iter().flatten().min(),
+                refused: false,
+                ..self
+            },
+            asked => Self {
+                asked: asked.scope(),
+                ..self
+            },
+        }
+    }
+}
+
 impl Tree {
     /// Validates, and tells the session what to do. While no connection can be made of the object, a session that runs goes on as it was,
     /// unless what it was made on does not hold any more.
@@ -68,12 +85,7 @@ impl Tree {
         };
         let ready = match made {
             Ok(ready) => ready,
-            Err(error) => {
-                return Directed {
-                    asked: asked.scope(),
-                    ..branches.refuse(&error, &policy, object)
-                };
-            }
+            Err(error) => return branches.refuse(&error, &policy, object).beside(&asked),
         };
         branches.refused = None;
         if let Asked::Awaited(again) = asked {

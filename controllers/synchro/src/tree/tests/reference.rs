@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::named::Named;
 
 const SHARED: &str = "/apis/cluster.clusterpedia.io/v1alpha2/clustersyncresources/common";
 const PLURAL: &str = "clustersyncresources";
@@ -176,7 +177,11 @@ async fn a_list_that_is_gone_for_a_moment_hides_nothing_and_nothing_is_listed_an
     until("a ConfigMap", || async { maps().await == 1 }).await;
 
     // Replaced.
+    let mut followed = fleet.references().follow("other");
     host.remove(&SHARED.replace("common", "other"));
+    while followed.now() != Named::Absent {
+        followed.changed().await;
+    }
     host.put(&SHARED.replace("common", "other"), list);
     member.adds("b");
     stage.shows(&["east/n/a", "east/n/b"]).await;
