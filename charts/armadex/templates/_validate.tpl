@@ -243,7 +243,7 @@
 {{- define "armadex.validateNetworks" -}}
 {{- with .Values.networkPolicy -}}
 {{- if and .enabled .egress.enabled (not .egress.rules) -}}
-{{- fail "networkPolicy.egress.rules: with networkPolicy.egress.enabled pods reach what is named here and nothing else: the control plane, the store and the members" -}}
+{{- fail "networkPolicy.egress.rules: with networkPolicy.egress.enabled pods reach what is named here and nothing else: the control plane, the store and the members, and the apiserver of this cluster where Armadex issues its kubeconfigs itself" -}}
 {{- end -}}
 {{- if and .enabled (or $.Values.metrics.serviceMonitor.enabled $.Values.metrics.prometheusRule.enabled) (not .metricsFrom) -}}
 {{- fail "networkPolicy.metricsFrom: with metrics.serviceMonitor.enabled or metrics.prometheusRule.enabled say which pods are the Prometheus's, as - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}, or networkPolicy.enabled: false" -}}

@@ -219,7 +219,12 @@ impl Issuer {
         let Some(account) = self.account(issued.account).await? else {
             return Ok(verb);
         };
+        let kept = found.as_ref().and_then(claims);
         let Some(reason) = self.reason(issued, found, &account).await else {
+            // A Job is tried twice: what was an error when it was issued is one as long as it is kept.
+            if let Some(kept) = kept {
+                much_less(self.lifetime, &kept)?;
+            }
             return Ok(Verb::Unchanged);
         };
         if !self.dry_run {
@@ -323,6 +328,12 @@ impl Issuer {
     }
 }
 
+/// What the token that is kept says of itself.
+fn claims(kept: &Secret) -> Option<Claims> {
+    let token = kept.data.as_ref()?.get(TOKEN)?;
+    Claims::of(std::str::from_utf8(&token.0).ok()?)
+}
+
 /// What is said of a token that is good for much less than was asked for; a tenth less may be a rounding. An error: nobody could be relied on to renew it in time.
 fn much_less(asked: Duration, granted: &Claims) -> anyhow::Result<Option<String>> {
     let asked = i64::try_from(asked.as_secs()).unwrap_or(i64::MAX);
@@ -411,6 +422,19 @@ mod tests {
         assert_eq!(done, Ok(()));
         assert_eq!(told, "secret/fleet unchanged in pods\n");
         assert_eq!(host.get(SECRET), before);
+    }
+
+    /// The Job that has issued it is tried once more.
+    #[tokio::test]
+    async fn a_token_that_is_too_short_is_an_error_as_long_as_it_is_kept() {
+        let host = host();
+        keep(&host, 60);
+        let asked = Issuer {
+            lifetime: Duration::from_secs(7 * 24 * 3600),
+            ..issuer(&host, false)
+        };
+        let (done, told) = run(&asked).await;
+        assert!(done.is_err(), "{told}");
     }
 
     #[tokio::test]
