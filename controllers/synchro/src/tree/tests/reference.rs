@@ -31,6 +31,16 @@ fn of_list(member: &ScriptedMember, refers: bool) -> Value {
         "syncResourcesRefName": if refers { "common" } else { "" }})
 }
 
+/// A member that refers to a list of Pods, and is synced.
+async fn synced(stage: &Stage, host: &Host) -> (ScriptedMember, Fleet) {
+    share(host, &["pods"]);
+    let member = ScriptedMember::start("east", &["a"]).await;
+    let mut fleet = synchro(stage, host);
+    stage.relist(&mut fleet, [write(host, "east", &of_list(&member, true))]);
+    stage.shows(&["east/n/a"]).await;
+    (member, fleet)
+}
+
 fn lists_of(member: &ScriptedMember, kind: &str) -> usize {
     let of_kind = |asked: &&String| asked.starts_with(kind);
     member.requests().iter().filter(of_kind).count()
@@ -108,17 +118,13 @@ async fn a_list_that_is_not_there_or_goes_is_told_and_the_rest_is_synced() {
 #[tokio::test]
 async fn what_a_list_that_can_not_be_read_asks_for_is_not_known_and_nothing_is_hidden() {
     let (stage, host) = (Stage::new().await, host_of_lists());
-    share(&host, &["pods"]);
-    let member = ScriptedMember::start("east", &["a"]).await;
-    let object = || write(&host, "east", &of_list(&member, true));
-    let mut before = synchro(&stage, &host);
-    stage.relist(&mut before, [object()]);
-    stage.shows(&["east/n/a"]).await;
+    let (member, mut before) = synced(&stage, &host).await;
     before.shutdown().await;
 
     host.forbid("list", PLURAL);
     let mut fleet = synchro(&stage, &host);
-    stage.relist(&mut fleet, [object()]);
+    let object = write(&host, "east", &of_list(&member, true));
+    stage.relist(&mut fleet, [object]);
     let words = "WaitSyncResources: the ClusterSyncResources common, which syncResourcesRefName names, cannot be read: ";
     comes_to_say(&host, "east", "Validated", words).await;
     until("a warning for whoever searches", || async {
@@ -140,11 +146,7 @@ async fn what_a_list_that_can_not_be_read_asks_for_is_not_known_and_nothing_is_h
 #[tokio::test]
 async fn a_list_that_asks_for_what_can_not_be_is_refused_by_its_name_and_what_runs_goes_on() {
     let (stage, host) = (Stage::new().await, host_of_lists());
-    share(&host, &["pods"]);
-    let member = ScriptedMember::start("east", &["a"]).await;
-    let mut fleet = synchro(&stage, &host);
-    stage.relist(&mut fleet, [write(&host, "east", &of_list(&member, true))]);
-    stage.shows(&["east/n/a"]).await;
+    let (member, mut fleet) = synced(&stage, &host).await;
     let all = json!({"spec": {"syncResources": [{"group": "*", "resources": ["*"]}]}});
     host.put(SHARED, all);
     let words = "InvalidSyncResources: ClusterSyncResources common: group \"*\" needs the feature gate AllowSyncAllResources";
@@ -159,11 +161,7 @@ async fn a_list_that_asks_for_what_can_not_be_is_refused_by_its_name_and_what_ru
 #[tokio::test]
 async fn a_list_that_is_gone_for_a_moment_hides_nothing_and_nothing_is_listed_anew() {
     let (stage, host) = (Stage::new().await, host_of_lists());
-    share(&host, &["pods"]);
-    let member = ScriptedMember::start("east", &["a"]).await;
-    let mut fleet = synchro(&stage, &host);
-    stage.relist(&mut fleet, [write(&host, "east", &of_list(&member, true))]);
-    stage.shows(&["east/n/a"]).await;
+    let (member, mut fleet) = synced(&stage, &host).await;
     member.until_watched(1).await;
 
     // To one that is not there yet, and comes.
