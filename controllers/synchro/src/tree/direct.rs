@@ -112,14 +112,13 @@ impl Tree {
             ground,
             warnings,
         } = ready;
-        let known = asked.scope();
-        let (validated, resources) = checked(asked, object, warnings);
+        let (validated, asked) = checked(asked, object, warnings);
         branches.standing.board.update(|facts| {
             facts.generation = object.metadata.generation;
             facts.validated = validated;
         });
         // What runs goes on with the resources of before, over the connection that may be made now.
-        let resources = resources.or_else(|| {
+        let resources = asked.clone().or_else(|| {
             let live = branches.session.as_ref()?;
             Some(live.wanted.borrow().resources.clone())
         });
@@ -135,7 +134,7 @@ impl Tree {
         }
         Directed {
             refused: branches.session.is_none(),
-            asked: known,
+            asked,
             ..Directed::default()
         }
     }

@@ -34,6 +34,22 @@ fn synchro_by(stage: &Stage, host: &Host, member: &ScriptedMember) -> Fleet {
     stage.synchro_with(host.client(), "one", config_by(member))
 }
 
+/// The same, which asks it for one member at a time; and where it counts.
+fn synchro_with_one_place(
+    stage: &Stage,
+    host: &Host,
+    member: &ScriptedMember,
+) -> (Fleet, Arc<Metrics>) {
+    let metrics = Arc::<Metrics>::default();
+    let config = Config {
+        max_by_control_plane: 1,
+        metrics: Arc::clone(&metrics),
+        ..config_by(member)
+    };
+    let fleet = stage.synchro_with(host.client(), "one", config);
+    (fleet, metrics)
+}
+
 fn config_by(member: &ScriptedMember) -> Config {
     Config {
         control_plane: Some(ControlPlane::plain(member.address())),
@@ -195,13 +211,7 @@ async fn a_member_that_neither_way_leads_to_is_told_of_with_both() {
 async fn no_more_members_than_may_be_are_asked_by_the_control_plane_and_the_others_say_so() {
     let (stage, host) = (Stage::new().await, host());
     let member = ScriptedMember::start("member", &["a"]).await;
-    let metrics = Arc::<Metrics>::default();
-    let config = Config {
-        max_by_control_plane: 1,
-        metrics: Arc::clone(&metrics),
-        ..config_by(&member)
-    };
-    let mut fleet = stage.synchro_with(host.client(), "one", config);
+    let (mut fleet, metrics) = synchro_with_one_place(&stage, &host, &member);
     // The one place is taken.
     let spec = spec_without_credentials("http://127.0.0.1:1", &member);
     record(&host, &spec);
@@ -254,13 +264,7 @@ async fn a_member_that_is_reached_again_leaves_its_place_to_another() {
     let member = ScriptedMember::start("member", &["a"]).await;
     let mut gate = Gate::before(member.address()).await;
     gate.shuts().await;
-    let metrics = Arc::<Metrics>::default();
-    let config = Config {
-        max_by_control_plane: 1,
-        metrics: Arc::clone(&metrics),
-        ..config_by(&member)
-    };
-    let mut fleet = stage.synchro_with(host.client(), "one", config);
+    let (mut fleet, metrics) = synchro_with_one_place(&stage, &host, &member);
     let west = spec_without_credentials("http://127.0.0.1:1", &member);
     record(&host, &west);
     let lifecycle = host.get(LIFECYCLE).expect("west's");
