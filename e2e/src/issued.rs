@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::deploy;
 use crate::harness::Harness;
 use crate::kubectl::Kubectl;
 use crate::pki::write_private;
@@ -66,6 +67,22 @@ impl Issued {
             false if complaint.contains("Unauthorized") => Ok(None),
             false => anyhow::bail!("kubectl auth whoami: {complaint}"),
         }
+    }
+
+    /// Makes the one account anew, as somebody may who has it broken into, and waits until this is nobody's.
+    pub async fn make_its_account_anew(&self, fleet: &Harness) -> Result<()> {
+        let host = fleet.kubectl("host");
+        for verb in ["delete", "create"] {
+            let account = [
+                verb,
+                "serviceaccount",
+                "armadex",
+                "--namespace",
+                deploy::NAMESPACE,
+            ];
+            host.run(&account).await?;
+        }
+        self.until_it_is_nobodys(fleet).await
     }
 
     /// Waits until the control plane knows nobody of it: for some seconds it goes by what it has found out.

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::issued::Issued;
-use armadex_e2e::{Harness, Kubectl, Options, chart, deploy};
+use armadex_e2e::{Harness, Kubectl, Options, chart};
 use serde_json::Value;
 
 use crate::helm::{self, Helm};
@@ -41,8 +41,7 @@ async fn what_is_issued_is_good_as_long_as_the_release_is_there() -> Result<()> 
     release.helm("rollback", &[])?;
     ensure!(release.issued().await?.token == first.token, "it is good");
 
-    make_the_account_anew(&host).await?;
-    first.until_it_is_nobodys(&fleet).await?;
+    first.make_its_account_anew(&fleet).await?;
     ensure!(release.renew().await?.contains(" configured "));
     let second = release.issued().await?;
     ensure!(second.holder(&fleet).await?.as_deref() == Some(HOLDER));
@@ -140,20 +139,6 @@ impl Release<'_> {
         let secret = format!("{}/{NAME}", helm::NAMESPACE);
         Issued::of(&self.fleet.kubectl("host"), &secret).await
     }
-}
-
-/// As somebody may who has it broken into.
-async fn make_the_account_anew(host: &Kubectl) -> Result<()> {
-    for verb in ["delete", "create"] {
-        let account = [
-            "serviceaccount",
-            "armadex",
-            "--namespace",
-            deploy::NAMESPACE,
-        ];
-        host.run(&[&[verb], &account[..]].concat()).await?;
-    }
-    Ok(())
 }
 
 /// Who renews could bring one back that has gone with the release.

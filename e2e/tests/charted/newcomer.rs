@@ -99,16 +99,7 @@ async fn a_token_that_is_good_no_more_is_renewed(fleet: &Harness, desk: &Desk) -
     const SECRET: &str = "armadex-system/armadex-control-plane";
     let host = fleet.kubectl("host");
     let former = Issued::of(&desk.kubectl, SECRET).await?;
-    for verb in ["delete", "create"] {
-        let account = [
-            "serviceaccount",
-            "armadex",
-            "--namespace",
-            deploy::NAMESPACE,
-        ];
-        host.run(&[&[verb], &account[..]].concat()).await?;
-    }
-    former.until_it_is_nobodys(fleet).await?;
+    former.make_its_account_anew(fleet).await?;
     let kubectl = |words: &'static str| {
         let words = [words, " --namespace ", NAMESPACE].concat();
         let kubectl = desk.kubectl.clone();
