@@ -20,6 +20,8 @@ pub(crate) struct FeatureGateFlags {
 pub(crate) struct FeatureGates {
     /// `AllowSyncAllResources`: the group `*` stands for every resource of every group.
     pub(crate) allow_sync_all_resources: bool,
+    /// `AllowSyncAllCustomResources`: `syncAllCustomResources` of a PediaCluster counts.
+    pub(crate) allow_sync_all_custom_resources: bool,
     /// `IgnoreSyncLease`: Leases are not synced, whoever asks for them.
     pub(crate) ignore_sync_lease: bool,
     /// What was asked for and changes nothing, in words.
@@ -38,13 +40,18 @@ impl FeatureGates {
     fn switch(&mut self, name: &str) -> Option<&mut bool> {
         match name {
             "AllowSyncAllResources" => Some(&mut self.allow_sync_all_resources),
+            "AllowSyncAllCustomResources" => Some(&mut self.allow_sync_all_custom_resources),
             "IgnoreSyncLease" => Some(&mut self.ignore_sync_lease),
             _ => None,
         }
     }
 }
 
-const SWITCHES: [&str; 2] = ["AllowSyncAllResources", "IgnoreSyncLease"];
+const SWITCHES: [&str; 3] = [
+    "AllowSyncAllResources",
+    "AllowSyncAllCustomResources",
+    "IgnoreSyncLease",
+];
 
 /// A gate that switches nothing: the one value that this version honours, and why.
 struct Fixed {
@@ -87,11 +94,6 @@ const FIXED: &[Fixed] = &[
         name: "PruneLastAppliedConfiguration",
         value: true,
         why: "the last-applied annotation may hold Secret data and is never stored",
-    },
-    Fixed {
-        name: "AllowSyncAllCustomResources",
-        value: false,
-        why: "syncAllCustomResources is not served yet",
     },
     Fixed {
         name: "RemainingItemCount",

@@ -170,6 +170,7 @@ fn config(
         audit_every: Duration::from_secs(audit_every),
         gates: Gates {
             allow_sync_all_resources: gates.allow_sync_all_resources,
+            allow_sync_all_custom_resources: gates.allow_sync_all_custom_resources,
             ignore_sync_lease: gates.ignore_sync_lease,
         },
         metrics,

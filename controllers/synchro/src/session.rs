@@ -9,12 +9,14 @@
 mod away;
 pub(crate) mod by_control_plane;
 mod changes;
+mod customs;
 pub(crate) mod discoveries;
 mod doubts;
 mod health;
 pub(crate) mod in_line;
 pub(crate) mod new_types;
 pub(crate) mod plan;
+mod question;
 mod reach;
 pub(crate) mod reaching;
 mod rediscovery;
@@ -32,7 +34,7 @@ use std::time::Duration;
 
 use armadex_backoff::{Backoff, LIVED, jittered};
 use armadex_crds::conditions::ClusterHealthyReason;
-use armadex_member::{Discovery, MemberError};
+use armadex_member::MemberError;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -42,7 +44,7 @@ use tracing::{info, warn};
 use crate::audit::{AuditedCluster, Auditor};
 use crate::session::away::Away;
 use crate::session::health::{Health, PROBE_PERIOD, Verdict};
-use crate::session::plan::Scope;
+use crate::session::plan::{Scope, Served};
 use crate::session::reach::{Reached, Unreached};
 use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::strangers::Strangers;
@@ -253,11 +255,11 @@ impl Session {
         let mut again = std::pin::pin!(ways.straight_again(wanted, way, hurried));
         let connected = streams.connect(cluster, Arc::clone(&way.member), identity);
         let mut resources = wanted.resources.clone();
-        let found = Box::pin(self.apply(&resources, &discovery, streams)).await;
+        let found = Box::pin(self.apply(&resources, discovery.served(), streams)).await;
         // It is needed no more, and may have thousands of types.
         drop(discovery);
         let mut auditing = None;
-        let mut rediscovery = streams.rediscovery(way, etags, found);
+        let mut rediscovery = streams.rediscovery(way, &resources, (etags, found));
         let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
         loop {
             let audit = || streams.are_known().then(|| self.audit(&connected));
@@ -273,7 +275,7 @@ impl Session {
                     }
                     resources = now.resources;
                     Box::pin(streams.ask_for(&resources)).await;
-                    rediscovery.now();
+                    rediscovery.asks_for(&resources);
                 }
                 () = &mut probe => {
                     tokio::select! {
@@ -292,7 +294,7 @@ impl Session {
                         Ok(None) if streams.any_ended() => rediscovery.now(),
                         Ok(None) => rediscovery.unchanged(),
                         Ok(Some(discovery)) => {
-                            rediscovery.found(Box::pin(self.apply(&resources, &discovery, streams)).await);
+                            rediscovery.found(Box::pin(self.apply(&resources, discovery.served(), streams)).await);
                         }
                         // While the member does not say what it serves, everything stays as it is that somebody asks for.
                         Err(_) => drop(Box::pin(streams.withdraw(&resources)).await),
@@ -347,12 +349,7 @@ impl Session {
     }
 
     /// Starts and stops streams as the plan says; gives what that was of what is asked for.
-    async fn apply(
-        &self,
-        resources: &Scope,
-        discovery: &Discovery,
-        streams: &mut Streams,
-    ) -> Found {
+    async fn apply(&self, resources: &Scope, served: Served<'_>, streams: &mut Streams) -> Found {
         let known = match streams.known().await {
             Ok(known) => known,
             // Whoever does not know what is stored cannot know what has to stay.
@@ -363,7 +360,7 @@ impl Session {
                 return Found::Unclear;
             }
         };
-        let draft = plan::negotiate(resources, discovery, &known, self.new_types.most());
+        let draft = plan::negotiate(resources, served, &known, self.new_types.most());
         let begin = self.new_types.let_in(&draft.wants());
         let plan = draft.plan(&begin);
         let rest = streams.apply(&plan).await;

@@ -25,6 +25,7 @@ use tokio::time::{Instant, timeout};
 use crate::incoming::memory::ClusterMemory;
 use crate::lock::lock;
 use crate::session::in_line::{InLine, UNTOLD};
+use crate::session::plan::{Customs, Served};
 
 /// Members that are asked at the same time, those that say more than is usual beside all others, and for how long each.
 #[derive(Debug)]
@@ -192,6 +193,7 @@ impl Manner {
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     discovery: Discovery,
+    customs: Arc<Customs>,
     _turn: Turn,
 }
 
@@ -199,9 +201,28 @@ impl Held {
     fn of(told: Told, turn: Turn) -> (Self, Etags) {
         let held = Self {
             discovery: told.discovery,
+            customs: Arc::default(),
             _turn: turn,
         };
         (held, told.etags)
+    }
+
+    /// The same, of which that is custom.
+    pub(super) fn with(self, customs: Arc<Customs>) -> Self {
+        Self { customs, ..self }
+    }
+
+    /// Which of it is custom, if somebody asked.
+    pub(super) fn customs(&self) -> &Arc<Customs> {
+        &self.customs
+    }
+
+    /// What the member serves, and which of it is custom.
+    pub(super) fn served(&self) -> Served<'_> {
+        Served {
+            discovery: &self.discovery,
+            customs: &self.customs,
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod builtin;
 mod chosen;
+mod customs;
 mod keep;
 mod list;
 mod scope;
@@ -16,11 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use armadex_crds::{AuthorizationMode, PediaClusterSpec};
-use armadex_member::Discovery;
 use armadex_model::{GroupVersionResource, ResourceType};
 
 pub(crate) use self::chosen::Missing;
 use self::chosen::{Chosen, Names};
+pub(crate) use self::customs::{Customs, Served};
 pub(crate) use self::keep::{Kept, Known};
 pub(crate) use self::list::List;
 use self::list::{ALL, Flaw};
@@ -79,9 +80,15 @@ pub(crate) fn scope(
         check(&format!("ClusterSyncResources {name}"), list, gates)?;
         lists.push(Arc::clone(list));
     }
-    let warnings = [missing(reference), ignored(spec, &lists)];
+    let warnings = [
+        missing(reference),
+        gated(spec, gates),
+        ignored(spec, &lists),
+    ];
     let warnings = Vec::from_iter(warnings.into_iter().flatten());
-    Ok((Scope::new(lists, gates), warnings.join("; ")))
+    let all_customs = spec.sync_all_custom_resources && gates.allow_sync_all_custom_resources;
+    let scope = Scope::new(lists, gates).with_customs(all_customs);
+    Ok((scope, warnings.join("; ")))
 }
 
 /// Whether a list can be meant.
@@ -105,11 +112,16 @@ fn missing(reference: &Reference) -> Option<String> {
     ))
 }
 
+/// Clusterpedia ignores it without a word.
+fn gated(spec: &PediaClusterSpec, gates: Gates) -> Option<String> {
+    let is_ignored = spec.sync_all_custom_resources && !gates.allow_sync_all_custom_resources;
+    is_ignored.then(|| {
+        "Warning: syncAllCustomResources is ignored: it needs the feature gate AllowSyncAllCustomResources".to_owned()
+    })
+}
+
 fn ignored(spec: &PediaClusterSpec, lists: &[Arc<List>]) -> Option<String> {
     let mut ignored = Vec::new();
-    if spec.sync_all_custom_resources {
-        ignored.push("syncAllCustomResources (name the groups in syncResources)");
-    }
     if lists.iter().any(|list| list.with_events) {
         ignored.push("eventsInvolvedResources (sync the resource \"events\" instead)");
     }
@@ -190,7 +202,7 @@ fn resource_of(gvr: &GroupVersionResource) -> (&str, &str) {
 pub(crate) struct Draft<'a> {
     chosen: Chosen,
     kept: Kept,
-    served: &'a Discovery,
+    served: Served<'a>,
     known: &'a Known,
     most: usize,
 }
@@ -200,7 +212,7 @@ pub(crate) struct Draft<'a> {
 #[must_use]
 pub(crate) fn negotiate<'a>(
     wanted: &Scope,
-    served: &'a Discovery,
+    served: Served<'a>,
     known: &'a Known,
     most: usize,
 ) -> Draft<'a> {
@@ -236,7 +248,7 @@ impl Draft<'_> {
         keep::replace(
             &mut self.chosen,
             &mut self.kept,
-            (self.served, self.known),
+            (self.served.discovery, self.known),
             begin,
         );
         let (places, later) = (self.places(), self.kept.replaced_later);
@@ -247,7 +259,7 @@ impl Draft<'_> {
         chosen.tell_of_the_rest((beyond, new_later, later), self.most);
         Plan {
             wait: new_later + later,
-            replaced: keep::replaced(&chosen, self.served, self.known),
+            replaced: keep::replaced(&chosen, self.served.discovery, self.known),
             types: chosen.types.into_values().collect(),
             missing: chosen.missing.into_iter().collect(),
             kept,
@@ -262,18 +274,21 @@ impl Draft<'_> {
 }
 
 /// Of several entries for one type the first counts.
-fn choose(wanted: &Scope, served: &Discovery) -> Chosen {
+fn choose(wanted: &Scope, served: Served<'_>) -> Chosen {
     let mut chosen = Chosen::default();
     let mut names = Names::default();
     if wanted.entries().any(|entry| entry.group == ALL) {
-        for (name, group) in &served.groups {
+        for (name, group) in &served.discovery.groups {
             chosen.add_all(name, group, &[]);
         }
         chosen.leave_out(wanted);
         return chosen;
     }
+    if wanted.asks_for_customs() {
+        chosen.add_customs(served);
+    }
     for entry in wanted.entries() {
-        match served.groups.get(&entry.group) {
+        match served.discovery.groups.get(&entry.group) {
             None => chosen.miss_group(entry),
             Some(group) => {
                 for resource in &entry.resources {

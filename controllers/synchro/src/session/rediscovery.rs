@@ -15,7 +15,8 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::session::changes::{Changes, Word};
 use crate::session::discoveries::{ClusterDiscovery, Held};
 use crate::session::health::Trouble;
-use crate::session::plan::Plan;
+use crate::session::plan::{Customs, Plan, Scope};
+use crate::session::question::{Answer, Question};
 use crate::session::urgency::Urgency;
 
 /// While the member tells of changes. It may have been upgraded by who keeps its connections open.
@@ -80,6 +81,10 @@ pub(super) struct Rediscovery {
     asked: Option<AbortOnDropHandle<Answer>>,
     known: Etags,
     found: Found,
+    /// Which resources are custom, if somebody asks for all that are.
+    customs: Option<Arc<Customs>>,
+    /// These may be others by now.
+    has_other_customs: bool,
     missing: Backoff,
     /// What a whole answer was the last time, as a hash: a member without ETags tells all of it each time.
     told: Option<u64>,
@@ -93,9 +98,6 @@ pub(super) struct Rediscovery {
     /// It did not the time before either.
     lasts: bool,
 }
-
-/// `None`: what the member serves is what it was.
-type Answer = Result<Option<(Held, Etags)>, MemberError>;
 
 impl Rediscovery {
     /// Asks again, after a first answer that is known by these ETags.
@@ -115,6 +117,8 @@ impl Rediscovery {
             asked: None,
             known,
             found,
+            customs: None,
+            has_other_customs: true,
             told: None,
             hasher: RandomState::new(),
             missing: Backoff::new(MISSING_PERIOD, SETTLED_PERIOD),
@@ -179,9 +183,24 @@ impl Rediscovery {
         self.found(self.found);
     }
 
+    /// Something else is asked for, which is found in a whole answer: asks for one at once.
+    pub(super) fn asks_for(&mut self, asked: &Scope) {
+        self.tells_of_customs(asked.asks_for_customs());
+        self.now();
+    }
+
+    /// From now on answers say which resources are custom, or do not; asks at once if they did not before.
+    pub(super) fn tells_of_customs(&mut self, asks: bool) {
+        if asks && self.customs.is_none() {
+            self.customs = Some(Arc::default());
+            self.now();
+        }
+        self.customs.take_if(|_| !asks);
+    }
+
     /// Asks at once for a whole answer.
     pub(super) fn now(&mut self) {
-        self.asked = None;
+        self.has_other_customs |= self.asked.take().is_some();
         self.known = Etags::default();
         self.missing.reset();
         self.due.as_mut().reset(Instant::now());
@@ -189,19 +208,15 @@ impl Rediscovery {
 
     /// The next answer; `None` if it is the last one. Safe to cancel: what was asked is not asked twice.
     pub(super) async fn answer(&mut self) -> Result<Option<Held>, MemberError> {
-        if self.asked.is_none() {
-            self.until_due().await;
-            self.urgency.asks(Instant::now());
-        }
-        let (member, turns, known) = (&self.member, &self.turns, &self.known);
-        let asked = self.asked.get_or_insert_with(|| {
-            let (member, turns) = (Arc::clone(member), Arc::clone(turns));
-            let known = known.clone();
-            AbortOnDropHandle::new(tokio::spawn(
-                async move { turns.ask(&member, &known).await },
-            ))
-        });
-        let answer = asked.await;
+        let asked = match self.asked.take() {
+            Some(asked) => asked,
+            None => {
+                self.until_due().await;
+                self.urgency.asks(Instant::now());
+                AbortOnDropHandle::new(tokio::spawn(self.question().ask()))
+            }
+        };
+        let answer = self.asked.insert(asked).await;
         self.asked = None;
         let answer = answer.unwrap_or_else(|error| {
             Err(MemberError::Unreachable {
@@ -210,16 +225,32 @@ impl Rediscovery {
         });
         let is_news = matches!(&answer, Ok(Some((discovery, _))) if self.is_news(discovery));
         self.soon = self.urgency.answered(is_news, Instant::now());
+        self.has_other_customs |= answer.is_err();
         let answer = answer?;
         self.trouble = None;
         Ok(answer.map(|(discovery, known)| {
             self.known = known;
+            if let Some(customs) = &mut self.customs {
+                customs.clone_from(discovery.customs());
+            }
             if is_news {
                 // Where types come and go, what is missing may come next.
                 self.missing.reset();
             }
             discovery
         }))
+    }
+
+    fn question(&mut self) -> Question {
+        let may_be_others = std::mem::take(&mut self.has_other_customs);
+        let are_known = matches!(self.customs.as_deref(), Some(Customs::Named(_)));
+        Question {
+            member: Arc::clone(&self.member),
+            turns: Arc::clone(&self.turns),
+            known: self.known.clone(),
+            customs: self.customs.clone(),
+            has_other_customs: may_be_others || !are_known || !self.changes.are_told(),
+        }
     }
 
     fn is_news(&mut self, discovery: &Discovery) -> bool {
@@ -232,6 +263,7 @@ impl Rediscovery {
             tokio::select! {
                 () = self.due.as_mut() => return,
                 word = self.changes.next() => {
+                    self.has_other_customs = true;
                     let now = Instant::now();
                     let due = match word {
                         Word::Changed => self.urgency.told(now),
@@ -380,6 +412,38 @@ mod tests {
             rediscovery.soon = None;
             rediscovery.found(Found::All);
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_served_comes_with_names_of_what_is_custom_that_are_not_older() {
+        let member = ScriptedMember::start("uid", &[]).await;
+        member.tells_what_changes();
+        member.has_crds(&["things.shop.example"]);
+        let mut rediscovery =
+            Rediscovery::new(member.connect(), turns(), Etags::default(), Found::All);
+        rediscovery.tells_of_customs(true);
+        until("both watches", || async { rediscovery.changes.are_told() }).await;
+        // What they tell at first has been heard.
+        rediscovery.changes.next().await;
+        let named = |held: Option<Held>| match &**held.expect("a whole answer").customs() {
+            Customs::Named(groups) => Vec::from_iter(groups.clone().into_keys()),
+            unnamed => panic!("{unnamed:?}"),
+        };
+        let shop = "shop.example";
+        assert_eq!(named(ask(&mut rediscovery).await), [shop]);
+        rediscovery.found(Found::All);
+        assert!(ask(&mut rediscovery).await.is_none());
+        assert!(!rediscovery.has_other_customs, "they are not listed again");
+        // What is served changes before anybody tells that what is custom did.
+        member.has_crds(&["things.shop.example", "metrics.far.example"]);
+        member.serves_group("far.example");
+        assert_eq!(named(ask(&mut rediscovery).await), ["far.example", shop]);
+        rediscovery.found(Found::All);
+        member.has_crds(&["things.shop.example"]);
+        member.changes_a_crd();
+        let told = tokio::time::timeout(SETTLED_PERIOD / 6, rediscovery.answer());
+        let told = told.await.expect("within seconds").expect("an answer");
+        assert_eq!(named(told), [shop]);
     }
 
     #[tokio::test]

@@ -101,13 +101,21 @@ impl Streams {
         &self.discovery
     }
 
-    /// Asks the member again and again what it serves.
-    pub(super) fn rediscovery(&self, way: &Way, known: Etags, found: Found) -> Rediscovery {
+    /// Asks the member again and again what it serves, for whoever asks for this.
+    pub(super) fn rediscovery(
+        &self,
+        way: &Way,
+        asked: &Scope,
+        (known, found): (Etags, Found),
+    ) -> Rediscovery {
         let turns = match way.around {
             Some(_) => &self.discovery.around,
             None => &self.discovery.straight,
         };
-        Rediscovery::new(Arc::clone(&way.member), Arc::clone(turns), known, found)
+        let (member, turns) = (Arc::clone(&way.member), Arc::clone(turns));
+        let mut rediscovery = Rediscovery::new(member, turns, known, found);
+        rediscovery.tells_of_customs(asked.asks_for_customs());
+        rediscovery
     }
 
     /// The cluster and the member that streams are started with from now on.

@@ -185,6 +185,20 @@ impl ScriptedMember {
         }
     }
 
+    /// Its CRDs may be listed, and are these.
+    pub(crate) fn has_crds(&self, names: &[&str]) {
+        let crds = names.iter().map(|name| {
+            format!(r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"5"}}}}"#)
+        });
+        let crds = crds.collect::<Vec<_>>().join(",");
+        let told =
+            format!(r#"{{"kind":"List","metadata":{{"resourceVersion":"10"}},"items":[{crds}]}}"#);
+        let mut bodies = self.script.bodies.lock().expect("no panic");
+        bodies.insert(TYPES[0].to_owned(), told);
+        drop(bodies);
+        self.answers(TYPES[0], 200);
+    }
+
     /// One of its CRDs becomes another, which those are told of who watch CRDs now.
     pub(crate) fn changes_a_crd(&self) {
         self.script.changes_of(0);

@@ -7,11 +7,14 @@ use armadex_member::{Group, ServedResource, Version, VersionState};
 use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::builtin;
+use super::customs::{Customs, Served};
 use super::list::ALL;
 use super::scope::{Scope, is_any};
 
 /// Why Leases are not synced.
 const LEFT_OUT: &str = "the feature gate IgnoreSyncLease leaves them out";
+/// What stands for all that is custom, where something is said of it.
+const CUSTOM: &str = "customresources";
 /// Versions that a message names.
 const TOLD_VERSIONS: usize = 3;
 /// What is asked for and not synced, one by one: some 400 bytes each of a status that may have 1.5 MiB. Where names are long it says itself of how
@@ -149,12 +152,42 @@ impl Chosen {
         }
     }
 
+    /// Everything custom, as far as it is known what that is.
+    pub(super) fn add_customs(&mut self, served: Served<'_>) {
+        let Served { discovery, customs } = served;
+        for (name, group) in &discovery.groups {
+            let of_group = customs
+                .of_group(name)
+                .filter(|_| !builtin::is_builtin(name));
+            if let Some(plurals) = of_group {
+                self.add_each(name, group, &[], |found| plurals.contains(&found.name));
+            }
+        }
+        if let Customs::Untold(why) = customs {
+            let why = format!(
+                "syncAllCustomResources: its CustomResourceDefinitions are not listed, so those that are synced stay and no other begins: {why}; to list them takes the rule apiGroups [\"apiextensions.k8s.io\"], resources [\"customresourcedefinitions\"], verbs [\"list\", \"watch\"]"
+            );
+            self.miss(ALL, CUSTOM, "", &why);
+        }
+    }
+
     /// Everything of a group that can be synced; what cannot was not asked for by name.
     pub(super) fn add_all(&mut self, name: &str, group: &Group, versions: &[String]) {
+        self.add_each(name, group, versions, |_| true);
+    }
+
+    fn add_each(
+        &mut self,
+        name: &str,
+        group: &Group,
+        versions: &[String],
+        is_meant: impl Fn(&ServedResource) -> bool,
+    ) {
         for version in allowed(name, group, versions) {
             match &version.state {
                 VersionState::Served(resources) => {
-                    for resource in resources.iter().filter(|found| found.can_sync) {
+                    let meant = resources.iter().filter(|found| is_meant(found));
+                    for resource in meant.filter(|found| found.can_sync) {
                         self.insert_or_miss(name, version, resource, &resource.name);
                     }
                 }

@@ -10,6 +10,7 @@ use armadex_member::{Discovery, VersionState};
 use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::chosen::{Chosen, obstacle, resource_type};
+use super::customs::Served;
 use super::scope::Scope;
 
 /// What is stored or synced of a cluster when a plan is made.
@@ -37,10 +38,12 @@ pub(crate) struct Kept {
 }
 
 /// Puts what is known, and not yet proven to be gone, in the place of what was chosen instead, or leaves it beside another version that is known as well.
-pub(super) fn keep(chosen: &mut Chosen, wanted: &Scope, served: &Discovery, known: &Known) -> Kept {
+pub(super) fn keep(chosen: &mut Chosen, wanted: &Scope, served: Served<'_>, known: &Known) -> Kept {
+    let Served { discovery, customs } = served;
     let mut kept = Kept::default();
-    for gvr in unproven(chosen, wanted, served, known) {
-        let failure = failure(served, &gvr.group);
+    for gvr in unproven(chosen, wanted, discovery, known) {
+        let failure = failure(discovery, &gvr.group);
+        let failure = failure.or_else(|| wanted.is_unsure_of(&gvr.group, customs));
         if failure.is_none() {
             if known.doubted.contains(gvr) {
                 kept.gone.insert(gvr.clone());
@@ -53,7 +56,7 @@ pub(super) fn keep(chosen: &mut Chosen, wanted: &Scope, served: &Discovery, know
             kept.types.insert(gvr.clone());
         }
         let why = failure.unwrap_or("the member has just ceased to serve it");
-        kept.stay(chosen, (served, known), gvr, why);
+        kept.stay(chosen, (discovery, known), gvr, why);
     }
     kept
 }

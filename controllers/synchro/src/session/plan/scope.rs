@@ -6,6 +6,7 @@ use armadex_crds::GroupResources;
 use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::builtin::is_builtin;
+use super::customs::Customs;
 use super::list::{ALL, List};
 
 /// What `IgnoreSyncLease` leaves out: group and resource.
@@ -16,6 +17,8 @@ const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 pub struct Gates {
     /// `AllowSyncAllResources`: the group `*` stands for every resource of every group.
     pub allow_sync_all_resources: bool,
+    /// `AllowSyncAllCustomResources`: `syncAllCustomResources` counts.
+    pub allow_sync_all_custom_resources: bool,
     /// `IgnoreSyncLease`: Leases are not synced, whoever asks for them.
     pub ignore_sync_lease: bool,
 }
@@ -24,6 +27,8 @@ pub struct Gates {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scope {
     lists: Vec<Arc<List>>,
+    /// Everything custom as well, whatever lists say of it.
+    all_customs: bool,
     leaves_leases_out: bool,
 }
 
@@ -32,8 +37,33 @@ impl Scope {
     pub(super) fn new(lists: Vec<Arc<List>>, gates: Gates) -> Self {
         Self {
             lists,
+            all_customs: false,
             leaves_leases_out: gates.ignore_sync_lease,
         }
+    }
+
+    /// The same, and everything custom beside it if that is asked for.
+    pub(super) fn with_customs(self, all_customs: bool) -> Self {
+        Self {
+            all_customs,
+            ..self
+        }
+    }
+
+    /// Whether everything custom is asked for.
+    pub(crate) fn asks_for_customs(&self) -> bool {
+        self.all_customs
+    }
+
+    /// Why it is not known whether something of a group is asked for: it may be custom.
+    pub(super) fn is_unsure_of<'a>(&self, group: &str, customs: &'a Customs) -> Option<&'a str> {
+        let may_be = self.may_be_custom(group);
+        may_be.then(|| customs.unknown()).flatten()
+    }
+
+    /// What this is of is asked for if it is custom, which the member alone can say.
+    fn may_be_custom(&self, group: &str) -> bool {
+        self.all_customs && !is_builtin(group)
     }
 
     pub(super) fn entries(&self) -> impl Iterator<Item = &GroupResources> {
@@ -47,14 +77,15 @@ impl Scope {
             entry.group == ALL || is_any(group, &entry.versions) || entry.versions.contains(version)
         };
         let mut entries = self.entries();
-        !self.leaves_out(&resource.gvr)
-            && entries.any(|entry| asks_for(entry, resource) && is_allowed(entry))
+        let mut is_named = || entries.any(|entry| asks_for(entry, resource) && is_allowed(entry));
+        !self.leaves_out(&resource.gvr) && (self.may_be_custom(group) || is_named())
     }
 
     /// Whether a type is asked for in some version.
     pub(crate) fn asks_for(&self, resource: &ResourceType) -> bool {
         let mut entries = self.entries();
-        !self.leaves_out(&resource.gvr) && entries.any(|entry| asks_for(entry, resource))
+        let mut is_named = || entries.any(|entry| asks_for(entry, resource));
+        !self.leaves_out(&resource.gvr) && (self.may_be_custom(&resource.gvr.group) || is_named())
     }
 
     /// Whether this is never synced, whoever asks for it.

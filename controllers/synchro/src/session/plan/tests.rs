@@ -1,6 +1,6 @@
 //! What is chosen, and what is said about the rest.
 
-use armadex_member::{Group, ServedResource, Version, VersionState};
+use armadex_member::{Discovery, Group, ServedResource, Version, VersionState};
 use insta::assert_snapshot;
 
 use armadex_crds::GroupResources;
@@ -10,6 +10,7 @@ use super::list::{MOST_ASKED, MOST_NAME_BYTES, MOST_VERSIONS};
 use super::*;
 use crate::session::new_types::NewTypes;
 
+mod customs;
 mod keep;
 
 fn resource(name: &str, singular: &str, verbs: &[&str]) -> ServedResource {
@@ -120,7 +121,13 @@ fn entries(text: &str) -> Vec<GroupResources> {
 }
 
 /// With what may begin now.
-fn negotiate(wanted: &Scope, served: &Discovery, known: &Known, new: &NewTypes) -> Plan {
+fn negotiate(wanted: &Scope, discovery: &Discovery, known: &Known, new: &NewTypes) -> Plan {
+    let customs = &Customs::default();
+    let served = Served { discovery, customs };
+    negotiate_served(wanted, served, known, new)
+}
+
+fn negotiate_served(wanted: &Scope, served: Served<'_>, known: &Known, new: &NewTypes) -> Plan {
     let draft = super::negotiate(wanted, served, known, new.most());
     let begin = new.let_in(&draft.wants());
     draft.plan(&begin)
@@ -290,6 +297,7 @@ fn leases_are_left_out_where_the_gate_says_so() {
         let gates = Gates {
             ignore_sync_lease,
             allow_sync_all_resources: true,
+            ..Gates::default()
         };
         let scope = scope_of(text, gates);
         assert_eq!(scope.asks_for(&leases), !ignore_sync_lease, "{text}");
@@ -314,12 +322,16 @@ fn leases_are_left_out_where_the_gate_says_so() {
 fn what_is_asked_for_and_not_done_is_said_and_the_rest_goes_on() {
     let spec = PediaClusterSpec {
         sync_all_custom_resources: true,
+        sync_resources: vec![GroupResources {
+            events_involved_resources: vec!["pods".to_owned()],
+            ..GroupResources::default()
+        }],
         authorization_mode: Some(AuthorizationMode::OuterOnly),
         ..PediaClusterSpec::default()
     };
     assert_snapshot!(
         check(&spec, Gates::default()).expect("the rest goes on"),
-        @"Warning: not served by this version of Armadex: syncAllCustomResources (name the groups in syncResources) and authorizationMode outer-only (requests are authorised inside as well)"
+        @r#"Warning: syncAllCustomResources is ignored: it needs the feature gate AllowSyncAllCustomResources; Warning: not served by this version of Armadex: eventsInvolvedResources (sync the resource "events" instead) and authorizationMode outer-only (requests are authorised inside as well)"#
     );
     let plain = PediaClusterSpec {
         authorization_mode: Some(AuthorizationMode::Inner),
