@@ -131,8 +131,19 @@ impl Discoveries {
     /// All turns of members that are quick and say what is usual.
     #[cfg(test)]
     pub(crate) fn all_quick_turns(&self) -> tokio::sync::SemaphorePermit<'_> {
-        let usual = PACES[0].usual.try_into().expect("few");
-        self.usual[0].try_acquire_many(usual).expect("the turns")
+        self.all_turns(0)
+    }
+
+    /// The same of those that hang.
+    #[cfg(test)]
+    pub(crate) fn all_slow_turns(&self) -> tokio::sync::SemaphorePermit<'_> {
+        self.all_turns(PACES.len() - 1)
+    }
+
+    #[cfg(test)]
+    fn all_turns(&self, pace: usize) -> tokio::sync::SemaphorePermit<'_> {
+        let usual = self.paces[pace].usual.try_into().expect("few");
+        self.usual[pace].try_acquire_many(usual).expect("the turns")
     }
 
     /// Waits for as long as it takes, in the line of its like alone.

@@ -2,17 +2,18 @@
 //!
 //! An API server that answers is never passed by, whatever it says: that a credential is refused, or that it is somebody else, is told.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::{Backoff, LIVED};
 use armadex_member::{Connection, Member};
 use armadex_model::ClusterName;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Shared;
-use crate::session::by_control_plane::Place;
+use crate::session::by_control_plane::{ByControlPlane, Place};
 use crate::session::discoveries::{ByWay, ClusterDiscovery};
 use crate::session::health::PROBE_PERIOD;
 use crate::session::reach::{Around, Reached, Unreached, answers, reach};
@@ -42,6 +43,31 @@ pub(super) struct Way {
     pub(super) around: Option<String>,
     /// Among the members that go so.
     _place: Option<Place>,
+}
+
+impl Way {
+    fn straight(wanted: &Wanted) -> Self {
+        Self {
+            member: Arc::clone(&wanted.member),
+            around: None,
+            _place: None,
+        }
+    }
+}
+
+/// The way by the control plane.
+struct Other<'a, A> {
+    member: &'a Arc<Member>,
+    places: &'a ByControlPlane,
+    ask: A,
+}
+
+/// Which way came to its end.
+enum Either {
+    /// The straight one, so.
+    Straight(Result<Reached, Unreached>),
+    /// The other one, which leads there.
+    Around(Result<(Reached, Way), Unreached>),
 }
 
 /// How the ways to a member were found so far.
@@ -88,47 +114,100 @@ impl Ways {
         cluster: (&ClusterName, &str),
         discovery: &ByWay,
     ) -> Result<(Reached, Way), Unreached> {
-        let sink = &*shared.sink;
-        let straight = Way {
-            member: Arc::clone(&wanted.member),
-            around: None,
-            _place: None,
-        };
+        let ask = |member, discovery| reach(member, &*shared.sink, cluster, discovery);
         let Some(by_control_plane) = &wanted.by_control_plane else {
-            let reached = reach(&straight.member, sink, cluster, &discovery.straight).await?;
-            return Ok((reached, straight));
+            let reached = ask(&wanted.member, &discovery.straight).await?;
+            return Ok((reached, Way::straight(wanted)));
         };
-        let why = if wanted.connection.leads_straight() {
-            let in_full = self.is_to_be_waited_for();
-            let asked = match in_full {
-                true => &discovery.straight,
-                false => &discovery.hurried,
-            };
-            match reach(&straight.member, sink, cluster, asked).await {
-                Err(error) if error.is_out_of_reach() => {
-                    if in_full && error.fell_silent() {
-                        let wait = self.in_full.next(rand::random());
-                        self.in_full_again = Some(Instant::now() + wait);
+        let around = Other {
+            member: by_control_plane,
+            places: &shared.by_control_plane,
+            ask: || ask(by_control_plane, &discovery.around),
+        };
+        if !wanted.connection.leads_straight() {
+            let why = "no credential of it is known here".to_owned();
+            return self.around(wanted, &around, why).await;
+        }
+        let in_full = self.is_to_be_waited_for();
+        let asked = match in_full {
+            false => ask(&wanted.member, &discovery.hurried).await,
+            true => {
+                let straight = std::pin::pin!(ask(&wanted.member, &discovery.straight));
+                match self.either(wanted, straight, &around).await {
+                    Either::Straight(asked) => asked,
+                    Either::Around(found) => {
+                        wanted.member.leave_connections();
+                        return found;
                     }
-                    error.to_string()
-                }
-                other => {
-                    self.in_full.reset();
-                    self.in_full_again = None;
-                    return other.map(|reached| (reached, straight));
                 }
             }
-        } else {
-            "no credential of it is known here".to_owned()
         };
-        wanted.member.leave_connections();
+        match asked {
+            Err(error) if error.is_out_of_reach() => {
+                if in_full && error.fell_silent() {
+                    let wait = self.in_full.next(rand::random());
+                    self.in_full_again = Some(Instant::now() + wait);
+                }
+                wanted.member.leave_connections();
+                self.around(wanted, &around, error.to_string()).await
+            }
+            other => {
+                self.in_full.reset();
+                (self.in_full_again, self.nowhere, self.tried) = (None, None, None);
+                other.map(|reached| (reached, Way::straight(wanted)))
+            }
+        }
+    }
+
+    /// Whether the straight way is waited for in full: the other one is known to be shut, or has led nowhere for long, and it was not waited for in vain a while ago.
+    fn is_to_be_waited_for(&self) -> bool {
+        let now = Instant::now();
+        let is_gone = self.nowhere.is_some_and(|since| now >= since + GONE);
+        let is_shut = |(tried, _): &(Around, Instant)| tried.is_shut() || is_gone;
+        self.tried.as_ref().is_some_and(is_shut) && self.in_full_again.is_none_or(|due| due <= now)
+    }
+
+    /// Waits for the straight way, which may stand in a long line, and tries the other one meanwhile whenever that is due.
+    async fn either<F: Future<Output = Result<Reached, Unreached>>>(
+        &mut self,
+        wanted: &Wanted,
+        mut straight: Pin<&mut impl Future<Output = Result<Reached, Unreached>>>,
+        around: &Other<'_, impl Fn() -> F>,
+    ) -> Either {
+        loop {
+            let due = self.tried.as_ref().map(|(_, until)| *until);
+            tokio::select! {
+                asked = &mut straight => return Either::Straight(asked),
+                () = sleep_until(due.unwrap_or_else(Instant::now)) => {}
+            }
+            let why = "it is waited for longer than usual".to_owned();
+            tokio::select! {
+                asked = &mut straight => {
+                    around.member.leave_connections();
+                    return Either::Straight(asked);
+                }
+                found = self.around(wanted, around, why) => match found {
+                    Err(Unreached::Neither { .. }) => {}
+                    found => return Either::Around(found),
+                },
+            }
+        }
+    }
+
+    /// Asks the control plane, unless it is known what comes of that.
+    async fn around<F: Future<Output = Result<Reached, Unreached>>>(
+        &mut self,
+        wanted: &Wanted,
+        around: &Other<'_, impl Fn() -> F>,
+        why: String,
+    ) -> Result<(Reached, Way), Unreached> {
         if let Some((around, until)) = &self.tried
             && Instant::now() < *until
         {
             let around = around.clone();
             return Err(Unreached::Neither { why, around });
         }
-        let place = match shared.by_control_plane.place() {
+        let place = match around.places.place() {
             Ok(place) => place,
             Err(most) => {
                 let wait = self.turns.next(rand::random());
@@ -136,18 +215,8 @@ impl Ways {
             }
         };
         self.turns.reset();
-        let tried = reach(by_control_plane, sink, cluster, &discovery.around).await;
-        self.tell(tried, why, wanted, (by_control_plane, place))
-    }
-
-    /// Whether the straight way is waited for in full: the other one is known to be shut, or has led nowhere for long, and it was not waited for in vain a while ago. Once the other
-    /// one is to be tried again, that comes first.
-    fn is_to_be_waited_for(&self) -> bool {
-        let now = Instant::now();
-        let is_gone = self.nowhere.is_some_and(|since| now >= since + GONE);
-        let is_shut =
-            |(tried, until): &(Around, Instant)| (tried.is_shut() || is_gone) && now < *until;
-        self.tried.as_ref().is_some_and(is_shut) && self.in_full_again.is_none_or(|due| due <= now)
+        let tried = (around.ask)().await;
+        self.tell(tried, why, wanted, (around.member, place))
     }
 
     /// What came of asking the control plane.
@@ -194,6 +263,8 @@ impl Ways {
     pub(super) fn lasted(&mut self, way: &Way, time: Duration) {
         if way.around.is_none() && time >= LIVED {
             self.looks.reset();
+            self.tries.reset();
+            self.refusals.reset();
         }
     }
 
@@ -299,12 +370,14 @@ mod tests {
     /// What stands for a member whose control plane refuses all that is asked of it, or fails.
     fn saying(status: &'static str) -> Arc<Member> {
         through_pipes(move |pipe| {
-            drop(tokio::spawn(async move {
-                let mut socket = BufReader::new(pipe);
-                Request::read(&mut socket).await;
-                say(socket, status, r#"{"kind":"Status","message":"no"}"#).await;
-            }));
+            drop(tokio::spawn(refuse(pipe, status)));
         })
+    }
+
+    async fn refuse(pipe: DuplexStream, status: &str) {
+        let mut socket = BufReader::new(pipe);
+        Request::read(&mut socket).await;
+        say(socket, status, r#"{"kind":"Status","message":"no"}"#).await;
     }
 
     /// A member that may be asked on either way, by a synchro that asks so many by the control plane.
@@ -405,6 +478,72 @@ mod tests {
             assert!(!journey.is_reached().await);
             assert!(begun.elapsed() <= HURRIED, "{:?}", begun.elapsed());
         }
+    }
+
+    /// A blip of long ago is none of now.
+    #[tokio::test]
+    async fn how_long_the_other_way_is_gone_counts_from_when_the_straight_one_failed_last() {
+        let away = saying("503 Service Unavailable");
+        let mut journey = Journey::begin(1, slow(), Arc::clone(&away)).await;
+        assert!(!journey.is_reached().await);
+        journey.wanted.member = serving(|| std::future::ready(()));
+        assert!(journey.is_reached().await);
+        tokio::time::advance(2 * GONE).await;
+        journey.wanted.member = slow();
+        for _ in 0..3 {
+            let begun = Instant::now();
+            assert!(!journey.is_reached().await);
+            assert!(begun.elapsed() <= HURRIED, "{:?}", begun.elapsed());
+        }
+    }
+
+    /// The line of those that are waited for in full may be hours long.
+    #[tokio::test]
+    async fn who_is_waited_for_in_full_is_asked_on_the_other_way_meanwhile() {
+        let (opens, opened) = watch::channel(false);
+        let around = through_pipes(move |pipe| {
+            match *opened.borrow() {
+                true => drop(tokio::spawn(answer(pipe, std::future::ready(())))),
+                false => drop(tokio::spawn(refuse(pipe, "403 Forbidden"))),
+            };
+        });
+        let mut journey = Journey::begin(1, serving(std::future::pending), around).await;
+        assert!(!journey.is_reached().await);
+        let shared = Arc::clone(&journey.shared);
+        let _turns = shared.discoveries.straight.all_slow_turns();
+        let begun = Instant::now();
+        let mut reached = std::pin::pin!(journey.is_reached());
+        assert!(
+            timeout(Duration::from_secs(3600), &mut reached)
+                .await
+                .is_err()
+        );
+        opens.send_replace(true);
+        assert!(reached.await);
+        assert!(begun.elapsed() < Duration::from_secs(3600) + 2 * LAST_REFUSED);
+    }
+
+    /// As HTTP/2 ends a connection over which nothing comes any more.
+    #[tokio::test]
+    async fn whose_connection_ends_in_the_middle_was_waited_for_in_vain() {
+        let ends = through_pipes(|pipe| {
+            drop(tokio::spawn(async move {
+                let mut socket = BufReader::new(pipe);
+                match Request::read(&mut socket).await.path.as_str() {
+                    "/api" | "/apis" => tokio::time::sleep(Duration::from_secs(15)).await,
+                    "/version" => say(socket, "200 OK", r#"{"gitVersion":"v1.36.0"}"#).await,
+                    _ => say(socket, "200 OK", r#"{"metadata":{"uid":"u"}}"#).await,
+                }
+            }));
+        });
+        let mut journey = Journey::begin(1, ends, saying("403 Forbidden")).await;
+        let mut waited = Vec::new();
+        for _ in 0..3 {
+            let begun = Instant::now();
+            assert!(!journey.is_reached().await);
+            waited.push(begun.elapsed() > HURRIED);
+        }
+        assert_eq!(waited, [false, true, false]);
     }
 
     #[tokio::test]

@@ -157,6 +157,23 @@ async fn a_list_that_asks_for_what_can_not_be_is_refused_by_its_name_and_what_ru
     fleet.shutdown().await;
 }
 
+/// What only the list asked for is nobody's by then, whether or not the member can be asked.
+#[tokio::test]
+async fn of_an_object_that_can_not_be_used_it_is_found_out_all_the_same_that_its_list_is_gone() {
+    let (stage, host) = (Stage::new().await, host_of_lists());
+    let (member, mut before) = synced(&stage, &host).await;
+    before.shutdown().await;
+
+    host.remove(SHARED);
+    let mut spec = of_list(&member, true);
+    spec["tokenData"] = json!("no base64");
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "east", &spec)]);
+    comes_to_say(&host, "east", "Validated", "InvalidConfig: ").await;
+    stage.shows(&[]).await;
+    fleet.shutdown().await;
+}
+
 /// The watch of lists may be behind that of PediaClusters, and whoever replaces a list deletes it first.
 #[tokio::test]
 async fn a_list_that_is_gone_for_a_moment_hides_nothing_and_nothing_is_listed_anew() {
