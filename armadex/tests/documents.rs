@@ -103,6 +103,24 @@ fn ends_as_a_test_begins(text: &str) -> bool {
     attributes.any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
 }
 
+/// Which the chart pulls by the version of the program, and of no other name.
+#[test]
+fn an_image_that_is_built_by_hand_has_the_name_that_the_chart_pulls() {
+    let version = concat!(":", env!("CARGO_PKG_VERSION"));
+    for name in ["README.md", "CONTRIBUTING.md", "Dockerfile"] {
+        let text = document(name);
+        let named =
+            ["docker build --tag ", "docker push "].map(|command| text.split(command).skip(1));
+        let named = named.into_iter().flatten();
+        let named = Vec::from_iter(named.filter_map(|rest| rest.split([' ', '`', '\n']).next()));
+        assert!(!named.is_empty(), "{name}");
+        assert!(
+            named.iter().all(|image| image.ends_with(version)),
+            "{name}: {named:?}"
+        );
+    }
+}
+
 #[test]
 fn every_difference_names_its_tests() {
     let text = document("docs/compatibility.md");

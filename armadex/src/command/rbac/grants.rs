@@ -78,6 +78,13 @@ impl Grants {
     /// Adds what a synchro asks the control plane for on the way to members, if that is wished for.
     pub(super) fn add_proxy(&mut self, policy: &str, need: &Need, is_wished_for: bool) {
         let purpose = format!("policy/{policy}");
+        if need.group.is_empty() {
+            // What Kubernetes serves so of its own kinds are kubelets, pods and services.
+            self.note(format!(
+                "{purpose}: its template names controlPlaneProxy, which is never made of a source without a group: nothing is granted for that"
+            ));
+            return;
+        }
         if !is_wished_for {
             let resource = &need.resource;
             self.note(format!(

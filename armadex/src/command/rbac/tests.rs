@@ -193,6 +193,23 @@ fn the_way_by_the_control_plane_is_printed_to_whoever_asks_for_it_as_its_manifes
     );
 }
 
+/// Else whoever breaks into the synchro had all kubelets.
+#[test]
+fn a_way_by_the_control_plane_that_is_never_made_is_granted_nothing() {
+    let template = "spec: {} # as Karmada's has it, without controlPlaneProxy:";
+    let mut nodes = spec(&json!([]), template);
+    nodes["source"] = json!({"group": "", "resource": "nodes", "versions": ["v1"]});
+    let printed = of_policies(&[("nodes", nodes)], &["--control-plane-proxy"]);
+    assert_eq!(printed.refused, [""; 0]);
+    assert!(!printed.text.contains("proxy"), "{}", printed.text);
+    let words = "policy/nodes: its template names controlPlaneProxy, which is never made of a source without a group: nothing is granted for that";
+    assert!(
+        printed.notes.iter().any(|note| note == words),
+        "{:?}",
+        printed.notes
+    );
+}
+
 #[test]
 fn a_policy_of_ones_own_is_granted_what_its_text_says() {
     let (text, notes) = run(&[
