@@ -153,15 +153,10 @@ kind: ClusterRole
 metadata:
   {{- include "armadex.metadata" (merge (dict "isGlobal" true) $metadata) | nindent 2 }}
 rules:
-  {{- if has "create" .verbs }}
-  - apiGroups: ["policy.clusterpedia.io"]
-    resources: ["clusterimportpolicies"]
-    verbs: ["create"]
-  {{- end }}
   - apiGroups: ["policy.clusterpedia.io"]
     resources: ["clusterimportpolicies"]
     resourceNames: {{ include "armadex.policies" $root }}
-    verbs: {{ without .verbs "create" | toJson }}
+    verbs: {{ .verbs | toJson }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
