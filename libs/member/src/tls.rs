@@ -1,5 +1,7 @@
 //! From a connection to a TLS configuration, through kube's own reading of credentials.
 
+use std::sync::OnceLock;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use kube::client::ConfigExt;
@@ -12,8 +14,35 @@ use crate::error::ConfigError;
 /// Eight tickets of the one server that a configuration is for. The library's own number takes 16 KB for every member.
 const SESSIONS: usize = 8;
 
+/// A configuration that trusts the system's roots: they are read once, and there once, however many members are believed by them.
+static OF_SYSTEM: OnceLock<rustls::ClientConfig> = OnceLock::new();
+
 /// The TLS configuration of `connection`; the system's roots are read only if nothing else is trusted.
 pub(crate) fn client_config(connection: &Connection) -> Result<rustls::ClientConfig, ConfigError> {
+    let own = own_config(connection)?;
+    let mut config = match connection.trust {
+        Trust::System => {
+            let mut config = of_system()?.clone();
+            config.client_auth_cert_resolver = own.client_auth_cert_resolver;
+            config
+        }
+        Trust::Bundle(_) | Trust::Anyone => own,
+    };
+    config.resumption = Resumption::in_memory_sessions(SESSIONS);
+    Ok(config)
+}
+
+fn of_system() -> Result<&'static rustls::ClientConfig, ConfigError> {
+    if let Some(config) = OF_SYSTEM.get() {
+        return Ok(config);
+    }
+    let config = kube::Config::new(http::Uri::from_static("https://localhost"));
+    let config = made(&config)?;
+    Ok(OF_SYSTEM.get_or_init(|| config))
+}
+
+/// With its own credential, and what it trusts itself.
+fn own_config(connection: &Connection) -> Result<rustls::ClientConfig, ConfigError> {
     let server = connection
         .server
         .join("/")
@@ -23,15 +52,15 @@ pub(crate) fn client_config(connection: &Connection) -> Result<rustls::ClientCon
     config.accept_invalid_certs = connection.trust == Trust::Anyone;
     config.root_cert = match &connection.trust {
         Trust::Bundle(certificates) => Some(certificates.clone()),
-        // No root is looked at, but without a list the system's would be read, which a bare container does not have.
-        Trust::Anyone => Some(Vec::new()),
-        Trust::System => None,
+        // Without a list the system's would be read, which a bare container does not have, and which are elsewhere for whoever trusts them.
+        Trust::Anyone | Trust::System => Some(Vec::new()),
     };
-    let mut config = config.rustls_client_config().map_err(|error| {
-        ConfigError::invalid("the TLS configuration", format!("fails: {error}"))
-    })?;
-    config.resumption = Resumption::in_memory_sessions(SESSIONS);
-    Ok(config)
+    made(&config)
+}
+
+fn made(config: &kube::Config) -> Result<rustls::ClientConfig, ConfigError> {
+    let made = config.rustls_client_config();
+    made.map_err(|error| ConfigError::invalid("the TLS configuration", format!("fails: {error}")))
 }
 
 /// The same for the https proxy before the member: who we are is for the member alone, whatever the proxy asks for.
@@ -76,7 +105,13 @@ mod tests {
             let config = config.expect("a configuration");
             config.client_auth_cert_resolver.has_certs()
         };
-        assert!(offers(client_config(&connection)));
-        assert!(!offers(proxy_config(&connection)));
+        for trust in [Trust::System, Trust::Anyone] {
+            let connection = Connection {
+                trust,
+                ..connection.clone()
+            };
+            assert!(offers(client_config(&connection)));
+            assert!(!offers(proxy_config(&connection)));
+        }
     }
 }
