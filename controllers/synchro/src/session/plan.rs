@@ -1,8 +1,8 @@
 //! What to sync: from the spec and what the member serves to a list of types. Pure: what of it is new is for somebody else to let in.
 //!
-//! Of each type one version is kept. For Kubernetes' own groups the member's first version counts, as there `versions` has no
-//! meaning; for others the first that `versions` allows. What is synced already stays until whole answers say that it is gone, and another version of it
-//! until the chosen one has been listed: `keep`.
+//! Of each resource one version is kept, the first that the member tells; of one that is not Kubernetes' own each that `versions` names, if it names
+//! any. What is synced already stays until whole answers say that it is gone, and another version of it until the chosen one has been
+//! listed: `keep`.
 
 mod builtin;
 mod chosen;
@@ -32,8 +32,10 @@ use crate::session::new_types::Wants;
 /// What to sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// The types to keep a copy of, one version of each, in the order of their groups and names.
+    /// The types to keep a copy of, one version of each but where several are given by hand, in the order of their groups, names and versions.
     pub(crate) types: Vec<ResourceType>,
+    /// Of which resources versions are given by hand, by group and name: each of them is there.
+    pub(crate) apart: BTreeSet<(String, String)>,
     /// What was asked for and is not possible.
     pub(crate) missing: Vec<Missing>,
     /// What stays although it is not in `types`.
@@ -140,13 +142,15 @@ fn ignored(spec: &PediaClusterSpec, lists: &[Arc<List>]) -> Option<String> {
 impl Plan {
     /// Whether what is stored of this type is left as it is.
     pub(crate) fn keeps(&self, gvr: &GroupVersionResource) -> bool {
-        let is_planned = || self.planned(gvr).is_some_and(|planned| planned.gvr == *gvr);
-        self.kept.types.contains(gvr) || is_planned()
+        self.kept.types.contains(gvr) || self.planned(gvr).is_some()
     }
 
-    /// The version that is planned of this resource.
+    /// What is planned of this type.
     fn planned(&self, gvr: &GroupVersionResource) -> Option<&ResourceType> {
-        let order = |planned: &ResourceType| resource_of(&planned.gvr).cmp(&resource_of(gvr));
+        let order = |planned: &ResourceType| {
+            let of_resource = resource_of(&planned.gvr).cmp(&resource_of(gvr));
+            of_resource.then_with(|| planned.gvr.version.cmp(&gvr.version))
+        };
         let place = self.types.binary_search_by(order).ok()?;
         self.types.get(place)
     }
@@ -260,6 +264,7 @@ impl Draft<'_> {
         Plan {
             wait: new_later + later,
             replaced: keep::replaced(&chosen, self.served.discovery, self.known),
+            apart: chosen.apart,
             types: chosen.types.into_values().collect(),
             missing: chosen.missing.into_iter().collect(),
             kept,

@@ -194,6 +194,7 @@ impl Streams {
         self.stored = Vec::new();
         let doubted = &plan.kept.doubted | &plan.kept.gone;
         self.doubts.are(&doubted, Instant::now());
+        self.objects.have_versions(&plan.apart);
         self.metrics.waiting_types.set(plan.wait as u64);
         self.known = true;
         match was_unseen || self.unseen {

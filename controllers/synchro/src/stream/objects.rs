@@ -3,6 +3,7 @@
 //! What streams write is counted as they write it. That is an estimate (a type that is closed is not counted off, and versions of a resource are each
 //! counted), and who would go by it looks at the store first: see [`super::writer`]. A look is shared by all streams of the cluster for a moment.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ pub(crate) struct ClusterObjects {
 #[derive(Debug, Default)]
 struct Counted {
     all: u64,
+    /// Resources whose versions are there beside each other: all of their objects count.
+    apart: BTreeSet<(String, String)>,
     /// What was seen last, where a stream goes by it, or may soon.
     look: Option<Look>,
 }
@@ -65,11 +68,16 @@ impl ClusterObjects {
     /// The store was seen to have these at this time. Of a cluster that is nearly full streams are about to ask for them: what they write of another version of a
     /// resource counts, and does not fill it.
     pub(crate) fn are(&self, states: &[StreamState], at: Instant) {
-        let look = Look::new(states, at);
         let mut counted = lock(&self.counted);
+        let look = Look::new(states, &counted.apart, at);
         counted.all = look.all();
         let is_nearly_full = beyond(counted.all) >= self.most;
         counted.look = is_nearly_full.then_some(look);
+    }
+
+    /// Of these resources each version is there to stay, from the next look on.
+    pub(crate) fn have_versions(&self, of: &BTreeSet<(String, String)>) {
+        lock(&self.counted).apart.clone_from(of);
     }
 
     /// What there is of the cluster and of this type, if that was seen a moment ago and fills it.
@@ -121,17 +129,19 @@ struct Look {
 #[derive(Debug)]
 struct Counts {
     id: TypeId,
-    /// The same for all versions of a resource.
+    /// The same for all versions of a resource, unless they are apart.
     resource: usize,
     objects: u64,
 }
 
 impl Look {
-    fn new(states: &[StreamState], at: Instant) -> Self {
+    fn new(states: &[StreamState], apart: &BTreeSet<(String, String)>, at: Instant) -> Self {
         let mut states: Vec<_> = states.iter().collect();
         states.sort_by(|one, other| name(&one.resource.gvr).cmp(&name(&other.resource.gvr)));
-        let resources =
-            states.chunk_by(|one, other| name(&one.resource.gvr) == name(&other.resource.gvr));
+        let resources = states.chunk_by(|one, other| {
+            let (one, other) = (name(&one.resource.gvr), name(&other.resource.gvr));
+            one == other && !apart.contains(&owned(one))
+        });
         let types = resources
             .clone()
             .enumerate()
@@ -151,7 +161,8 @@ impl Look {
         }
     }
 
-    /// While another version of a resource takes the place of the one that is stored, both are there, of the same objects: those of the fullest one count.
+    /// While another version of a resource takes the place of the one that is stored, both are there, of the same objects: those of the fullest one count. Of
+    /// versions that are apart each counts.
     fn all(&self) -> u64 {
         let same = |one: &Counts, other: &Counts| one.resource == other.resource;
         let objects = self.types.chunk_by(same).map(fullest);
@@ -453,6 +464,18 @@ mod tests {
         assert_eq!(known(&objects, NEW_THINGS, now), Some(things(11, 5, 6)));
         wrote(&objects, NEW_THINGS, written(2, 0));
         assert_eq!(known(&objects, THINGS, now), Some(things(12, 6, 7)));
+    }
+
+    #[test]
+    fn of_versions_that_are_there_to_stay_all_objects_count() {
+        let (objects, now) = (ClusterObjects::new(10), Instant::now());
+        let (group, resource) = owned(name(&things(THINGS, "v1", 0).resource.gvr));
+        objects.have_versions(&[(group, resource)].into());
+        objects.are(&[things(THINGS, "v1", 6), things(NEW_THINGS, "v2", 5)], now);
+        assert!(objects.fill_it());
+        objects.have_versions(&BTreeSet::new());
+        objects.are(&[things(THINGS, "v1", 6), things(NEW_THINGS, "v2", 5)], now);
+        assert!(!objects.fill_it());
     }
 
     #[test]

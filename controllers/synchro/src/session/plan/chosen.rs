@@ -9,7 +9,7 @@ use armadex_model::{GroupVersionResource, ResourceType};
 use super::builtin;
 use super::customs::{Customs, Served};
 use super::list::ALL;
-use super::scope::{Scope, is_any};
+use super::scope::{Scope, are_apart, is_any};
 
 /// Why Leases are not synced.
 const LEFT_OUT: &str = "the feature gate IgnoreSyncLease leaves them out";
@@ -45,41 +45,69 @@ impl Missing {
     }
 }
 
-/// By group and resource, so that there is one version of each.
+/// Group, resource, and the version where each is chosen by itself: empty, and so one for all, where one version is kept.
+type Key = (String, String, String);
+
+/// By resource, so that there is one version of each, but where versions were given by hand.
 #[derive(Default)]
 pub(super) struct Chosen {
-    pub(super) types: BTreeMap<(String, String), ResourceType>,
+    pub(super) types: BTreeMap<Key, ResourceType>,
+    /// Resources of which versions were given by hand, by group and name.
+    pub(super) apart: BTreeSet<(String, String)>,
     pub(super) missing: BTreeSet<Missing>,
 }
 
 impl Chosen {
+    fn key_of(&self, gvr: &GroupVersionResource) -> Key {
+        let (group, resource) = resource_of(gvr);
+        let version = match self.apart.contains(&(group.clone(), resource.clone())) {
+            true => gvr.version.clone(),
+            false => String::new(),
+        };
+        (group, resource, version)
+    }
+
+    fn keys_of(&self, types: &[ResourceType]) -> BTreeSet<Key> {
+        types.iter().map(|known| self.key_of(&known.gvr)).collect()
+    }
+
+    /// Whether some version of this resource is chosen.
+    pub(super) fn has(&self, gvr: &GroupVersionResource) -> bool {
+        let (group, resource) = resource_of(gvr);
+        let first = (group.clone(), resource.clone(), String::new());
+        let mut from_there = self.types.range(first..);
+        from_there
+            .next()
+            .is_some_and(|((of, name, _), _)| *of == group && *name == resource)
+    }
+
     /// Whether the version that was chosen of this resource is one of these.
     pub(super) fn is_one_of(&self, known: &[ResourceType], gvr: &GroupVersionResource) -> bool {
-        let chosen = self.types.get(&key_of(gvr));
+        let chosen = self.types.get(&self.key_of(gvr));
         chosen.is_some_and(|chosen| known.iter().any(|known| known.gvr == chosen.gvr))
     }
 
     /// Chooses this version of a resource and no other.
     pub(super) fn replace(&mut self, resource: ResourceType) {
-        self.types.insert(key_of(&resource.gvr), resource);
+        self.types.insert(self.key_of(&resource.gvr), resource);
     }
 
     /// Chooses no version of a resource, and says why unless something is said of it already.
     pub(super) fn withdraw(&mut self, gvr: &GroupVersionResource, why: &str) {
-        if self.types.remove(&key_of(gvr)).is_some() {
+        if self.types.remove(&self.key_of(gvr)).is_some() {
             self.miss(&gvr.group, &gvr.resource, &gvr.version, why);
         }
     }
 
     /// The version that is chosen of this resource.
     pub(super) fn version_of(&self, gvr: &GroupVersionResource) -> Option<&GroupVersionResource> {
-        self.types.get(&key_of(gvr)).map(|chosen| &chosen.gvr)
+        self.types.get(&self.key_of(gvr)).map(|chosen| &chosen.gvr)
     }
 
     /// Of how many resources these are of which no version is chosen.
     pub(super) fn beside(&self, kept: &BTreeSet<GroupVersionResource>) -> usize {
-        let kept: BTreeSet<_> = kept.iter().map(key_of).collect();
-        let is_beside = |key: &&(String, String)| !self.types.contains_key(*key);
+        let kept: BTreeSet<_> = kept.iter().map(|gvr| self.key_of(gvr)).collect();
+        let is_beside = |key: &&Key| !self.types.contains_key(*key);
         kept.iter().filter(is_beside).count()
     }
 
@@ -89,7 +117,7 @@ impl Chosen {
         known: &[ResourceType],
         places: usize,
     ) -> (Vec<GroupVersionResource>, usize) {
-        let known = keys_of(known);
+        let known = self.keys_of(known);
         let new = self.types.iter().filter(|(key, _)| !known.contains(key));
         let new: Vec<_> = new.map(|(_, new)| new.gvr.clone()).collect();
         let stay = self.types.len() - new.len();
@@ -104,7 +132,7 @@ impl Chosen {
         places: usize,
         begin: &BTreeSet<GroupVersionResource>,
     ) -> (usize, usize) {
-        let known = keys_of(known);
+        let known = self.keys_of(known);
         let all = self.types.len();
         let (stay, new): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.types)
             .into_iter()
@@ -183,12 +211,20 @@ impl Chosen {
         versions: &[String],
         is_meant: impl Fn(&ServedResource) -> bool,
     ) {
+        let are_apart = are_apart(name, versions);
+        let mut added = Added::default();
         for version in allowed(name, group, versions) {
             match &version.state {
                 VersionState::Served(resources) => {
                     let meant = resources.iter().filter(|found| is_meant(found));
                     for resource in meant.filter(|found| found.can_sync) {
-                        self.insert_or_miss(name, version, resource, &resource.name);
+                        let asked = &resource.name;
+                        match are_apart {
+                            true => {
+                                self.insert_apart((name, version), resource, (asked, &mut added));
+                            }
+                            false => self.insert_or_miss(name, version, resource, asked),
+                        }
                     }
                 }
                 VersionState::Failed(why) => self.miss(name, ALL, &version.name, why),
@@ -196,6 +232,7 @@ impl Chosen {
         }
     }
 
+    /// What an entry names: the first version of it that it allows, or each where they are given by hand.
     pub(super) fn add<'a>(
         &mut self,
         entry: &'a GroupResources,
@@ -208,7 +245,8 @@ impl Chosen {
             versions,
             ..
         } = entry;
-        let mut unsure = None;
+        let are_apart = are_apart(name, versions);
+        let (mut unsure, mut added) = (None, Added::default());
         for version in allowed(name, group, versions) {
             match &version.state {
                 VersionState::Failed(why) => unsure = unsure.or(Some((version, why))),
@@ -216,13 +254,17 @@ impl Chosen {
                     let Some(found) = names.find((name, &version.name), resources, asked) else {
                         continue;
                     };
-                    self.insert_or_miss(name, version, found, asked);
-                    return;
+                    added.any = true;
+                    if !are_apart {
+                        return self.insert_or_miss(name, version, found, asked);
+                    }
+                    self.insert_apart((name, version), found, (asked, &mut added));
                 }
             }
         }
         match unsure {
             Some((version, why)) => self.miss(name, asked, &version.name, why),
+            None if added.any => {}
             None => self.miss(name, asked, "", &not_served(versions)),
         }
     }
@@ -240,11 +282,33 @@ impl Chosen {
         }
     }
 
+    /// Chooses this version, unless one is chosen of this resource.
     fn insert(&mut self, group: &str, version: &Version, found: &ServedResource) {
-        let key = (group.to_owned(), found.name.clone());
-        self.types
-            .entry(key)
-            .or_insert_with(|| resource_type(group, version, found));
+        let gvr = GroupVersionResource::new(group, &version.name, &found.name);
+        if !self.has(&gvr) {
+            self.replace(resource_type(group, version, found));
+        }
+    }
+
+    /// Chooses this version beside others that the same entry asks for.
+    fn insert_apart(
+        &mut self,
+        (group, version): (&str, &Version),
+        found: &ServedResource,
+        (asked, added): (&str, &mut Added),
+    ) {
+        if let Some(why) = obstacle(group, found) {
+            return self.miss(group, asked, &version.name, &why);
+        }
+        let resource = resource_type(group, version, found);
+        if !added.resources.contains(&found.name) {
+            if self.has(&resource.gvr) {
+                return;
+            }
+            added.resources.insert(found.name.clone());
+            self.apart.insert(resource_of(&resource.gvr));
+        }
+        self.replace(resource);
     }
 
     /// Chooses nothing that is never synced.
@@ -305,12 +369,17 @@ fn allowed<'a>(
         .filter(move |version| any || versions.contains(&version.name))
 }
 
-fn key_of(gvr: &GroupVersionResource) -> (String, String) {
+/// Group and name.
+fn resource_of(gvr: &GroupVersionResource) -> (String, String) {
     (gvr.group.clone(), gvr.resource.clone())
 }
 
-fn keys_of(types: &[ResourceType]) -> BTreeSet<(String, String)> {
-    types.iter().map(|known| key_of(&known.gvr)).collect()
+/// What an entry has added so far whose versions are given by hand.
+#[derive(Default)]
+struct Added {
+    resources: BTreeSet<String>,
+    /// It has found something.
+    any: bool,
 }
 
 /// Resources by name, of those versions that somebody asked for: one name is looked for as quickly as thousands.

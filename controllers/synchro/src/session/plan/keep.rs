@@ -141,7 +141,7 @@ pub(super) fn replace(
 pub(super) fn replaced(chosen: &Chosen, served: &Discovery, known: &Known) -> Vec<ResourceType> {
     let others = others(chosen, served, known).into_iter();
     let others = others.map(|known| &known.gvr);
-    let replaced = others.filter(|gvr| chosen.version_of(gvr).is_some());
+    let replaced = others.filter(|gvr| chosen.has(gvr));
     replaced.filter_map(|gvr| described(served, gvr)).collect()
 }
 

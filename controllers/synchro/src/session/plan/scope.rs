@@ -106,6 +106,11 @@ fn asks_for(entry: &GroupResources, resource: &ResourceType) -> bool {
     entry.group == ALL || (is_of_group() && entry.resources.iter().any(named))
 }
 
+/// Whether an entry with these versions asks for each of them by itself, and not for the best one of a resource: of Kubernetes' own groups one is kept.
+pub(super) fn are_apart(group: &str, versions: &[String]) -> bool {
+    !versions.is_empty() && !is_builtin(group)
+}
+
 /// Whether an entry with these versions allows each version of a group.
 pub(super) fn is_any(group: &str, versions: &[String]) -> bool {
     versions.is_empty() || is_builtin(group) || versions.iter().any(|version| version == ALL)

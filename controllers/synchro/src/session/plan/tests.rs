@@ -208,6 +208,37 @@ fn one_version_is_kept_of_each_type() {
 }
 
 #[test]
+fn versions_that_are_given_by_hand_are_kept_beside_each_other() {
+    let all = shown("example.com: foo @*");
+    assert_eq!(shown("example.com: foos @v2 @v1"), all);
+    assert_snapshot!(all, @r"
+    foos.example.com/v1
+    foos.example.com/v2
+    ");
+    assert_snapshot!(shown("example.com: * @*"), @r"
+    bars.example.com/v1
+    foos.example.com/v1
+    foos.example.com/v2
+    ");
+    assert_snapshot!(shown("example.com: foos gadgets @v1 @v3 @*"), @r"
+    foos.example.com/v1
+    foos.example.com/v2
+    - gadgets.example.com/: the member does not serve it
+    ");
+    assert_snapshot!(shown("example.com: gadgets @*"), @"- gadgets.example.com/: the member does not serve it");
+    // Of several entries the first counts.
+    assert_snapshot!(shown("example.com: foos @v1\nexample.com: foos @v2"), @"foos.example.com/v1");
+    assert_snapshot!(shown("example.com: foos\nexample.com: foos @v1 @v2"), @"foos.example.com/v2");
+    assert_snapshot!(shown("example.com: foos @v1 @v2\nexample.com: *"), @r"
+    bars.example.com/v1
+    foos.example.com/v1
+    foos.example.com/v2
+    ");
+    // Kubernetes' own are the same in each version.
+    assert_snapshot!(shown("autoscaling: scalers @v1 @v2"), @"scalers.autoscaling/v2");
+}
+
+#[test]
 fn a_star_stands_for_all_that_can_be_synced() {
     assert_snapshot!(shown(": *\nmetrics.k8s.io: *"), @r"
     pods/v1

@@ -8,6 +8,16 @@ fn things(version: &str) -> GroupVersionResource {
     GroupVersionResource::new("shop.example", version, "things")
 }
 
+/// In these versions, if any are given.
+fn asking_for_things(member: &ScriptedMember, versions: &[&str]) -> PediaCluster {
+    let mut object = pedia_cluster("m", "uid-m", member);
+    let asked = &mut object.spec.sync_resources[0];
+    asked.group = "shop.example".to_owned();
+    asked.versions = versions.iter().copied().map(str::to_owned).collect();
+    asked.resources = vec!["things".to_owned()];
+    object
+}
+
 /// A cluster whose things are stored and followed in `v1`.
 struct Act {
     stage: Stage,
@@ -20,10 +30,7 @@ impl Act {
         let stage = Stage::new().await;
         let member = ScriptedMember::start("uid", &[]).await;
         member.serves_things(&["v1"]);
-        let mut object = pedia_cluster("m", "uid-m", &member);
-        let asked = &mut object.spec.sync_resources[0];
-        asked.group = "shop.example".to_owned();
-        asked.resources = vec!["things".to_owned()];
+        let object = asking_for_things(&member, &[]);
         let mut fleet = stage.synchro("");
         stage.relist(&mut fleet, [object]);
         let act = Self {
@@ -131,5 +138,38 @@ async fn a_version_that_is_served_no_more_is_shown_until_the_next_one_has_been_l
     act.member.answers("/apis/shop.example/v2/things", 200);
     act.comes_to_show("v2", &["m/n/a"]).await;
     act.comes_to_show("v1", &[]).await;
+    act.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn versions_that_are_given_by_hand_are_shown_beside_each_other_and_each_for_as_long_as_it_is_asked_for()
+ {
+    let mut act = Act::begin().await;
+    act.member.serves_things(&["v3", "v2", "v1"]);
+    let asks_for = |act: &mut Act, versions: &[&str]| {
+        let object = asking_for_things(&act.member, versions);
+        act.fleet.handle(Event::Apply(object));
+    };
+    asks_for(&mut act, &["v1", "v2"]);
+    act.comes_to_show("v2", &["m/n/a"]).await;
+    in_time("both", || async {
+        act.has("v1").await && act.has("v2").await
+    })
+    .await;
+    in_time("both in words", || async {
+        act.says("v1", "Syncing") && act.says("v2", "Syncing")
+    })
+    .await;
+    assert_eq!(act.shown("v3").await, [""; 0]);
+
+    // What is in their place has to be listed first.
+    act.member.answers("/apis/shop.example/v3/things", 500);
+    asks_for(&mut act, &["v3"]);
+    in_time("a refusal", || async { act.says("v3", "Error") }).await;
+    let shown = async |act: &Act| [act.shown("v1").await, act.shown("v2").await].concat();
+    in_time("one of them", || async { shown(&act).await == ["m/n/a"] }).await;
+    act.member.answers("/apis/shop.example/v3/things", 200);
+    act.comes_to_show("v3", &["m/n/a"]).await;
+    in_time("it alone", || async { shown(&act).await.is_empty() }).await;
     act.fleet.shutdown().await;
 }

@@ -53,12 +53,15 @@ const FIRST: &str = "foos.example.com/v1";
 
 #[test]
 fn a_version_that_does_not_answer_is_not_replaced_by_another() {
-    for asked in ["example.com: foos", "example.com: foos @v1 @v2"] {
-        let plans = plans(asked, "v2", ["v2! v1", "v2! v1", "v2! v1", "v2 v1"]);
-        assert_eq!(plans, [DOWN, DOWN, DOWN, SECOND], "{asked}");
-    }
+    // Where both are asked for by hand, the other one is no other.
+    let both = self::plans("example.com: foos @v1 @v2", "v2 v1", ["v2! v1", "v2 v1"]);
+    let shown = [format!("{FIRST}\n{DOWN}"), format!("{FIRST}\n{SECOND}")];
+    assert_eq!(both, shown);
+    let asked = "example.com: foos";
+    let plans = plans(asked, "v2", ["v2! v1", "v2! v1", "v2! v1", "v2 v1"]);
+    assert_eq!(plans, [DOWN, DOWN, DOWN, SECOND]);
     for asked in ["example.com: *", "*: *"] {
-        for plan in plans(asked, "v2", ["v2! v1", "v2! v1"]) {
+        for plan in self::plans(asked, "v2", ["v2! v1", "v2! v1"]) {
             assert!(plan.contains("kept foos.example.com/v2"), "{asked}: {plan}");
             assert!(!plan.contains(FIRST), "{asked}: {plan}");
         }
