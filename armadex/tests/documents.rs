@@ -18,14 +18,17 @@ fn document(name: &str) -> String {
     std::fs::read_to_string(root().join(name)).expect("readable")
 }
 
-/// The last cell of each row of the table.
-fn tests_of_differences(text: &str) -> Vec<&str> {
-    let table = text.split("| test |").nth(1);
-    let rows = table.expect("the table of differences has a column of tests");
-    let rows = rows.lines().skip(2);
-    rows.take_while(|line| line.starts_with('|'))
-        .map(|line| line.trim_end_matches(['|', ' ']))
-        .map(|line| line.rsplit(" | ").next().unwrap_or_default())
+/// The last cell of each row of the tables that have a column of tests, table by table.
+fn tests_of_tables(text: &str) -> Vec<Vec<&str>> {
+    let tables = text.split("| test |").skip(1);
+    tables
+        .map(|table| {
+            let rows = table.lines().skip(2);
+            rows.take_while(|line| line.starts_with('|'))
+                .map(|line| line.trim_end_matches(['|', ' ']))
+                .map(|line| line.rsplit(" | ").next().unwrap_or_default())
+                .collect()
+        })
         .collect()
 }
 
@@ -122,11 +125,15 @@ fn an_image_that_is_built_by_hand_has_the_name_that_the_chart_pulls() {
 }
 
 #[test]
-fn every_difference_names_its_tests() {
+fn every_difference_and_all_that_is_documented_names_its_tests() {
     let text = document("docs/compatibility.md");
-    let named = tests_of_differences(&text);
-    assert!(named.len() > 30, "the table was found: {named:?}");
-    for cell in named {
+    let tables = tests_of_tables(&text);
+    let rows = Vec::from_iter(tables.iter().map(Vec::len));
+    assert!(
+        rows.len() == 2 && rows.iter().all(|rows| *rows > 30),
+        "both tables are found: {rows:?}"
+    );
+    for cell in tables.into_iter().flatten() {
         for name in cell.split(", ") {
             assert!(is_there(&root(), name), "there is no test {name}");
         }
