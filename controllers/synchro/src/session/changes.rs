@@ -31,7 +31,10 @@ const REFUSED_RETRY: Duration = Duration::from_secs(600);
 /// A watch that lasted has worked.
 const LASTED: Duration = Duration::from_secs(5);
 
-/// Who tells.
+/// How a line begins, as API servers write it, that tells of no name that was not there before.
+const MODIFIED: &[u8] = br#"{"type":"MODIFIED","#;
+
+/// Who tells: first of all who tells of names of what is custom.
 const TELLERS: [(&str, &str); 2] = [
     ("apiextensions.k8s.io", "customresourcedefinitions"),
     ("apiregistration.k8s.io", "apiservices"),
@@ -51,12 +54,15 @@ pub(super) struct Changes {
     told: watch::Receiver<Told>,
     heard: u64,
     begun: u64,
+    renamed: u64,
     _tasks: Vec<AbortOnDropHandle<()>>,
 }
 
 #[derive(Default)]
 struct Told {
     times: u64,
+    /// How often something custom may have come or gone.
+    renamed: u64,
     /// How often one of them began to tell without knowing what happened before.
     begun: u64,
     /// Whether each of them tells.
@@ -82,6 +88,7 @@ impl Changes {
             told,
             heard: 0,
             begun: 0,
+            renamed: 0,
             _tasks: TELLERS.iter().enumerate().map(follow).collect(),
         }
     }
@@ -101,6 +108,13 @@ impl Changes {
             true => Word::Begun,
             false => Word::Changed,
         }
+    }
+
+    /// Whether something custom may have come or gone since the last call.
+    pub(super) fn have_renamed(&mut self) -> bool {
+        let told = self.told.borrow();
+        let before = std::mem::replace(&mut self.renamed, told.renamed);
+        before != told.renamed || !told.watched[0]
     }
 
     /// Whether nothing that changes goes untold.
@@ -171,6 +185,7 @@ impl Teller {
         self.told.send_modify(|told| {
             told.watched[self.index] = true;
             told.begun += u64::from(is_new);
+            told.renamed += u64::from(is_new && self.index == 0);
         });
         self.read(body).await
     }
@@ -194,12 +209,17 @@ impl Teller {
             };
             let Some(chunk) = chunk else { return Ok(()) };
             lines.push(chunk?);
-            let mut is_news = false;
+            let (mut is_news, mut is_renamed) = (false, false);
             while let Some(piece) = lines.next() {
-                is_news |= self.take(&piece)?;
+                let is_change = self.take(&piece)?;
+                is_news |= is_change;
+                is_renamed |= is_change && !begins_with(&piece, MODIFIED);
             }
             if is_news {
-                self.told.send_modify(|told| told.times += 1);
+                self.told.send_modify(|told| {
+                    told.times += 1;
+                    told.renamed += u64::from(is_renamed && self.index == 0);
+                });
             }
             unfinished.holds(lines.unfinished());
         }
@@ -221,6 +241,13 @@ impl Teller {
             self.position = Some(version);
         }
         Ok(is_news)
+    }
+}
+
+fn begins_with(piece: &Piece, text: &[u8]) -> bool {
+    match piece {
+        Piece::Whole(line) => line.starts_with(text),
+        Piece::TooLong { prefix, .. } => prefix.starts_with(text),
     }
 }
 

@@ -23,6 +23,9 @@ const MOST: usize = 10_000;
 /// For all pages. Whoever takes longer is asked again.
 const LONGEST: Duration = Duration::from_secs(60);
 
+/// What the member has to let us do.
+const RULE: &str = "add apiGroups [\"apiextensions.k8s.io\"], resources [\"customresourcedefinitions\"], verbs [\"list\", \"watch\"]";
+
 /// A name by its group, `plural.group`.
 type Names = BTreeMap<String, BTreeSet<String>>;
 
@@ -30,6 +33,7 @@ type Names = BTreeMap<String, BTreeSet<String>>;
 pub(super) async fn ask(member: &Member, memory: &ClusterMemory) -> Customs {
     match timeout(LONGEST, listed(member, memory)).await {
         Ok(Ok(names)) => Customs::Named(names),
+        Ok(Err(error)) if error.code() == Some(403) => Customs::Untold(format!("{error}; {RULE}")),
         Ok(Err(error)) => Customs::Untold(error.to_string()),
         Err(_) => Customs::Untold(format!("it took longer than {} s", LONGEST.as_secs())),
     }

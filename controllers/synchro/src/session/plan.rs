@@ -16,7 +16,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use armadex_crds::{AuthorizationMode, PediaClusterSpec};
+use armadex_crds::{AuthorizationMode, GroupResources, PediaClusterSpec};
 use armadex_model::{GroupVersionResource, ResourceType};
 
 pub(crate) use self::chosen::Missing;
@@ -27,6 +27,7 @@ pub(crate) use self::list::List;
 use self::list::{ALL, Flaw};
 pub use self::scope::Gates;
 pub(crate) use self::scope::Scope;
+use self::scope::are_apart;
 use crate::session::new_types::Wants;
 
 /// What to sync.
@@ -278,10 +279,9 @@ impl Draft<'_> {
     }
 }
 
-/// Of several entries for one type the first counts.
+/// Versions that are given by hand count whatever else names their resource. So it makes no difference for them whether it is known what is custom.
 fn choose(wanted: &Scope, served: Served<'_>) -> Chosen {
     let mut chosen = Chosen::default();
-    let mut names = Names::default();
     if wanted.entries().any(|entry| entry.group == ALL) {
         for (name, group) in &served.discovery.groups {
             chosen.add_all(name, group, &[]);
@@ -289,23 +289,16 @@ fn choose(wanted: &Scope, served: Served<'_>) -> Chosen {
         chosen.leave_out(wanted);
         return chosen;
     }
+    let mut names = Names::default();
+    let are_apart = |entry: &&GroupResources| are_apart(&entry.group, &entry.versions);
+    let (by_hand, others): (Vec<_>, Vec<_>) = wanted.entries().partition(are_apart);
+    for entry in by_hand.into_iter().chain(others) {
+        chosen.add_entry(entry, served.discovery, &mut names);
+    }
     if wanted.asks_for_customs() {
         chosen.add_customs(served);
     }
-    for entry in wanted.entries() {
-        match served.discovery.groups.get(&entry.group) {
-            None => chosen.miss_group(entry),
-            Some(group) => {
-                for resource in &entry.resources {
-                    if resource == ALL {
-                        chosen.add_all(&entry.group, group, &entry.versions);
-                    } else {
-                        chosen.add(entry, group, resource, &mut names);
-                    }
-                }
-            }
-        }
-    }
     chosen.leave_out(wanted);
+    chosen.gather();
     chosen
 }

@@ -136,7 +136,9 @@ impl Rediscovery {
             self.missing.reset();
         }
         let period = match found {
-            Found::All | Found::Some if self.changes.are_told() => TOLD_PERIOD,
+            Found::All | Found::Some if self.changes.are_told() && !self.lacks_customs() => {
+                TOLD_PERIOD
+            }
             Found::All => SETTLED_PERIOD,
             Found::Some => self.missing.next(1.0),
             // A list takes its time, and one that fails may do so for ever.
@@ -241,15 +243,21 @@ impl Rediscovery {
         }))
     }
 
+    /// Whether it is asked which resources are custom, and the member does not say.
+    fn lacks_customs(&self) -> bool {
+        matches!(self.customs.as_deref(), Some(Customs::Untold(_)))
+    }
+
     fn question(&mut self) -> Question {
-        let may_be_others = std::mem::take(&mut self.has_other_customs);
+        let may_be_others =
+            std::mem::take(&mut self.has_other_customs) | self.changes.have_renamed();
         let are_known = matches!(self.customs.as_deref(), Some(Customs::Named(_)));
         Question {
             member: Arc::clone(&self.member),
             turns: Arc::clone(&self.turns),
             known: self.known.clone(),
             customs: self.customs.clone(),
-            has_other_customs: may_be_others || !are_known || !self.changes.are_told(),
+            has_other_customs: may_be_others || !are_known,
         }
     }
 
@@ -263,7 +271,6 @@ impl Rediscovery {
             tokio::select! {
                 () = self.due.as_mut() => return,
                 word = self.changes.next() => {
-                    self.has_other_customs = true;
                     let now = Instant::now();
                     let due = match word {
                         Word::Changed => self.urgency.told(now),
@@ -423,8 +430,6 @@ mod tests {
             Rediscovery::new(member.connect(), turns(), Etags::default(), Found::All);
         rediscovery.tells_of_customs(true);
         until("both watches", || async { rediscovery.changes.are_told() }).await;
-        // What they tell at first has been heard.
-        rediscovery.changes.next().await;
         let named = |held: Option<Held>| match &**held.expect("a whole answer").customs() {
             Customs::Named(groups) => Vec::from_iter(groups.clone().into_keys()),
             unnamed => panic!("{unnamed:?}"),
@@ -433,14 +438,26 @@ mod tests {
         assert_eq!(named(ask(&mut rediscovery).await), [shop]);
         rediscovery.found(Found::All);
         assert!(ask(&mut rediscovery).await.is_none());
-        assert!(!rediscovery.has_other_customs, "they are not listed again");
+        // One that is made otherwise, and has been there before.
+        let lists = member.crd_lists();
+        member.changes_a_crd();
+        let told = tokio::time::timeout(SETTLED_PERIOD / 6, rediscovery.answer());
+        assert!(
+            told.await
+                .expect("within seconds")
+                .expect("an answer")
+                .is_none()
+        );
+        assert_eq!(member.crd_lists(), lists, "they are not listed again");
+        rediscovery.soon = None;
+        rediscovery.found(Found::All);
         // What is served changes before anybody tells that what is custom did.
         member.has_crds(&["things.shop.example", "metrics.far.example"]);
         member.serves_group("far.example");
         assert_eq!(named(ask(&mut rediscovery).await), ["far.example", shop]);
         rediscovery.found(Found::All);
         member.has_crds(&["things.shop.example"]);
-        member.changes_a_crd();
+        member.loses_a_crd();
         let told = tokio::time::timeout(SETTLED_PERIOD / 6, rediscovery.answer());
         let told = told.await.expect("within seconds").expect("an answer");
         assert_eq!(named(told), [shop]);

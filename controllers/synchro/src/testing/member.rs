@@ -34,6 +34,10 @@ struct Script {
     refusals: AtomicUsize,
     /// How often it was asked whether it is well.
     probes: AtomicUsize,
+    /// Names of CRDs.
+    crds: Mutex<Vec<String>>,
+    /// How often CRDs were listed.
+    crd_lists: AtomicUsize,
     /// Events for whoever watches CRDs now, and for whoever watches APIServices.
     type_events: [broadcast::Sender<String>; TYPES.len()],
     /// Events for whoever watches pods now.
@@ -77,6 +81,8 @@ impl ScriptedMember {
             codes: Mutex::new(TYPES.map(|path| (path.to_owned(), 403)).into()),
             refusals: AtomicUsize::new(0),
             probes: AtomicUsize::new(0),
+            crds: Mutex::default(),
+            crd_lists: AtomicUsize::new(0),
             type_events: TYPES.map(|_| broadcast::Sender::new(MOST_EVENTS)),
             lives: watch::Sender::new(true),
             pods: Mutex::new(pod_list(pods)),
@@ -187,26 +193,29 @@ impl ScriptedMember {
 
     /// Its CRDs may be listed, and are these.
     pub(crate) fn has_crds(&self, names: &[&str]) {
-        let crds = names.iter().map(|name| {
-            format!(r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"5"}}}}"#)
-        });
-        let crds = crds.collect::<Vec<_>>().join(",");
-        let told =
-            format!(r#"{{"kind":"List","metadata":{{"resourceVersion":"10"}},"items":[{crds}]}}"#);
-        let mut bodies = self.script.bodies.lock().expect("no panic");
-        bodies.insert(TYPES[0].to_owned(), told);
-        drop(bodies);
+        let names = names.iter().copied().map(str::to_owned).collect();
+        *self.script.crds.lock().expect("no panic") = names;
         self.answers(TYPES[0], 200);
+    }
+
+    /// How often its CRDs were listed, page by page.
+    pub(crate) fn crd_lists(&self) -> usize {
+        self.script.crd_lists.load(Ordering::Acquire)
+    }
+
+    /// One of its CRDs goes, which those are told of who watch CRDs now.
+    pub(crate) fn loses_a_crd(&self) {
+        self.script.tells(0, "DELETED");
     }
 
     /// One of its CRDs becomes another, which those are told of who watch CRDs now.
     pub(crate) fn changes_a_crd(&self) {
-        self.script.changes_of(0);
+        self.script.tells(0, "MODIFIED");
     }
 
     /// The same of an APIService.
     pub(crate) fn changes_an_api_service(&self) {
-        self.script.changes_of(1);
+        self.script.tells(1, "MODIFIED");
     }
 
     /// It breaks off all connections and answers nobody.
@@ -379,11 +388,29 @@ fn of_types(asked: &str) -> Option<usize> {
 
 impl Script {
     /// Something that tells of other types becomes another.
-    fn changes_of(&self, index: usize) {
-        let event =
-            r#"{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"12"}}}"#;
+    fn tells(&self, index: usize, what: &str) {
+        let object = r#"{"metadata":{"name":"a","resourceVersion":"12"}}"#;
+        let event = format!(r#"{{"type":"{what}","object":{object}}}"#);
         // Nobody may watch.
-        let _ = self.type_events[index].send(event.to_owned());
+        let _ = self.type_events[index].send(event);
+    }
+
+    /// One CRD on each page, however many are asked for.
+    fn crd_page(&self, asked: &str) -> String {
+        let names = self.crds.lock().expect("no panic");
+        let place = asked
+            .split_once("continue=")
+            .map_or("0", |(_, place)| place);
+        let place: usize = place.parse().expect("a token of ours");
+        let item = |name: &String| format!(r#"{{"metadata":{{"name":"{name}","uid":"u"}}}}"#);
+        let items = names.get(place).map(item).unwrap_or_default();
+        let next = match names.len() > place + 1 {
+            true => (place + 1).to_string(),
+            false => String::new(),
+        };
+        format!(
+            r#"{{"metadata":{{"resourceVersion":"10","continue":"{next}"}},"items":[{items}]}}"#
+        )
     }
 
     fn note(&self, path: &str, code: u16) {
@@ -436,6 +463,10 @@ impl Script {
         }
         if path.starts_with("/api/v1/") && !kind.contains('/') {
             note("list");
+        }
+        if path == TYPES[0] {
+            self.crd_lists.fetch_add(1, Ordering::AcqRel);
+            return Some((200, self.crd_page(asked)));
         }
         let bodies = self.bodies.lock().expect("no panic");
         bodies.get(path).cloned().map(|body| (200, body))

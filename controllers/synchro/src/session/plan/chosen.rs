@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use armadex_crds::{GroupResources, conditions};
-use armadex_member::{Group, ServedResource, Version, VersionState};
+use armadex_member::{Discovery, Group, ServedResource, Version, VersionState};
 use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::builtin;
@@ -45,14 +45,14 @@ impl Missing {
     }
 }
 
-/// Group, resource, and the version where each is chosen by itself: empty, and so one for all, where one version is kept.
+/// Group, resource, and the version where several are chosen: empty, and so one for all, where one version is kept.
 type Key = (String, String, String);
 
-/// By resource, so that there is one version of each, but where versions were given by hand.
+/// By resource, so that there is one version of each, but where several were given by hand.
 #[derive(Default)]
 pub(super) struct Chosen {
     pub(super) types: BTreeMap<Key, ResourceType>,
-    /// Resources of which versions were given by hand, by group and name.
+    /// Resources of which several versions are chosen, by group and name.
     pub(super) apart: BTreeSet<(String, String)>,
     pub(super) missing: BTreeSet<Missing>,
 }
@@ -73,12 +73,28 @@ impl Chosen {
 
     /// Whether some version of this resource is chosen.
     pub(super) fn has(&self, gvr: &GroupVersionResource) -> bool {
-        let (group, resource) = resource_of(gvr);
+        self.keys_of_resource(resource_of(gvr)).next().is_some()
+    }
+
+    fn keys_of_resource(&self, of: (String, String)) -> impl Iterator<Item = &Key> {
+        let (group, resource) = of;
         let first = (group.clone(), resource.clone(), String::new());
-        let mut from_there = self.types.range(first..);
-        from_there
-            .next()
-            .is_some_and(|((of, name, _), _)| *of == group && *name == resource)
+        let from_there = self.types.range(first..).map(|(key, _)| key);
+        from_there.take_while(move |(of, name, _)| *of == group && *name == resource)
+    }
+
+    /// Where one version is chosen, another one takes its place when it changes, whoever named it.
+    pub(super) fn gather(&mut self) {
+        for of in std::mem::take(&mut self.apart) {
+            let keys = Vec::from_iter(self.keys_of_resource(of.clone()).cloned());
+            match keys.as_slice() {
+                [only] => {
+                    let only = self.types.remove(only);
+                    only.into_iter().for_each(|only| self.replace(only));
+                }
+                _ => drop(self.apart.insert(of)),
+            }
+        }
     }
 
     /// Whether the version that was chosen of this resource is one of these.
@@ -193,7 +209,7 @@ impl Chosen {
         }
         if let Customs::Untold(why) = customs {
             let why = format!(
-                "syncAllCustomResources: its CustomResourceDefinitions are not listed, so those that are synced stay and no other begins: {why}; to list them takes the rule apiGroups [\"apiextensions.k8s.io\"], resources [\"customresourcedefinitions\"], verbs [\"list\", \"watch\"]"
+                "syncAllCustomResources: its CustomResourceDefinitions are not listed, so those that are synced stay and no other begins: {why}"
             );
             self.miss(ALL, CUSTOM, "", &why);
         }
@@ -212,19 +228,13 @@ impl Chosen {
         is_meant: impl Fn(&ServedResource) -> bool,
     ) {
         let are_apart = are_apart(name, versions);
-        let mut added = Added::default();
         for version in allowed(name, group, versions) {
             match &version.state {
                 VersionState::Served(resources) => {
                     let meant = resources.iter().filter(|found| is_meant(found));
                     for resource in meant.filter(|found| found.can_sync) {
                         let asked = &resource.name;
-                        match are_apart {
-                            true => {
-                                self.insert_apart((name, version), resource, (asked, &mut added));
-                            }
-                            false => self.insert_or_miss(name, version, resource, asked),
-                        }
+                        self.insert_or_miss((name, version), resource, (asked, are_apart));
                     }
                 }
                 VersionState::Failed(why) => self.miss(name, ALL, &version.name, why),
@@ -232,8 +242,26 @@ impl Chosen {
         }
     }
 
-    /// What an entry names: the first version of it that it allows, or each where they are given by hand.
-    pub(super) fn add<'a>(
+    /// What an entry asks for.
+    pub(super) fn add_entry<'a>(
+        &mut self,
+        entry: &'a GroupResources,
+        served: &'a Discovery,
+        names: &mut Names<'a>,
+    ) {
+        let Some(group) = served.groups.get(&entry.group) else {
+            return self.miss_group(entry);
+        };
+        for resource in &entry.resources {
+            match resource == ALL {
+                true => self.add_all(&entry.group, group, &entry.versions),
+                false => self.add(entry, group, resource, names),
+            }
+        }
+    }
+
+    /// What it names: the first version of it that it allows, or each where they are given by hand.
+    fn add<'a>(
         &mut self,
         entry: &'a GroupResources,
         group: &'a Group,
@@ -246,69 +274,50 @@ impl Chosen {
             ..
         } = entry;
         let are_apart = are_apart(name, versions);
-        let (mut unsure, mut added) = (None, Added::default());
+        let (mut unsure, mut found) = (None, BTreeSet::new());
         for version in allowed(name, group, versions) {
             match &version.state {
                 VersionState::Failed(why) => unsure = unsure.or(Some((version, why))),
                 VersionState::Served(resources) => {
-                    let Some(found) = names.find((name, &version.name), resources, asked) else {
+                    let Some(resource) = names.find((name, &version.name), resources, asked) else {
                         continue;
                     };
-                    added.any = true;
+                    self.insert_or_miss((name, version), resource, (asked, are_apart));
                     if !are_apart {
-                        return self.insert_or_miss(name, version, found, asked);
+                        return;
                     }
-                    self.insert_apart((name, version), found, (asked, &mut added));
+                    found.insert(version.name.as_str());
                 }
             }
         }
-        match unsure {
-            Some((version, why)) => self.miss(name, asked, &version.name, why),
-            None if added.any => {}
-            None => self.miss(name, asked, "", &not_served(versions)),
+        if let Some((version, why)) = unsure {
+            return self.miss(name, asked, &version.name, why);
+        }
+        let is_missing = |version: &&str| *version != ALL && !found.contains(version);
+        let missing = versions.iter().map(String::as_str).filter(is_missing);
+        let missing = Vec::from_iter(missing.filter(|_| are_apart));
+        if found.is_empty() || !missing.is_empty() {
+            self.miss(name, asked, "", &not_served(&missing));
         }
     }
 
+    /// Chooses this version: beside others if they are given by hand, else unless one is chosen of this resource.
     fn insert_or_miss(
-        &mut self,
-        group: &str,
-        version: &Version,
-        found: &ServedResource,
-        asked: &str,
-    ) {
-        match obstacle(group, found) {
-            None => self.insert(group, version, found),
-            Some(why) => self.miss(group, asked, &version.name, &why),
-        }
-    }
-
-    /// Chooses this version, unless one is chosen of this resource.
-    fn insert(&mut self, group: &str, version: &Version, found: &ServedResource) {
-        let gvr = GroupVersionResource::new(group, &version.name, &found.name);
-        if !self.has(&gvr) {
-            self.replace(resource_type(group, version, found));
-        }
-    }
-
-    /// Chooses this version beside others that the same entry asks for.
-    fn insert_apart(
         &mut self,
         (group, version): (&str, &Version),
         found: &ServedResource,
-        (asked, added): (&str, &mut Added),
+        (asked, is_apart): (&str, bool),
     ) {
         if let Some(why) = obstacle(group, found) {
             return self.miss(group, asked, &version.name, &why);
         }
-        let resource = resource_type(group, version, found);
-        if !added.resources.contains(&found.name) {
-            if self.has(&resource.gvr) {
-                return;
-            }
-            added.resources.insert(found.name.clone());
-            self.apart.insert(resource_of(&resource.gvr));
+        let gvr = GroupVersionResource::new(group, &version.name, &found.name);
+        if is_apart {
+            self.apart.insert(resource_of(&gvr));
+        } else if self.has(&gvr) {
+            return;
         }
-        self.replace(resource);
+        self.replace(resource_type(group, version, found));
     }
 
     /// Chooses nothing that is never synced.
@@ -321,7 +330,7 @@ impl Chosen {
         }
     }
 
-    pub(super) fn miss_group(&mut self, entry: &GroupResources) {
+    fn miss_group(&mut self, entry: &GroupResources) {
         for resource in &entry.resources {
             self.miss(&entry.group, resource, "", "the member has no such group");
         }
@@ -345,15 +354,15 @@ pub(super) fn obstacle(group: &str, found: &ServedResource) -> Option<String> {
     }
 }
 
-fn not_served(versions: &[String]) -> String {
-    if versions.is_empty() || versions.iter().any(|version| version == ALL) {
-        "the member does not serve it".to_owned()
-    } else {
-        let (told, others) = versions.split_at(versions.len().min(TOLD_VERSIONS));
-        let others = if others.is_empty() { "" } else { " or others" };
-        let told = told.join(" or ");
-        format!("the member does not serve it in version {told}{others}")
+/// Not in these versions, or not at all.
+fn not_served(versions: &[&str]) -> String {
+    if versions.is_empty() {
+        return "the member does not serve it".to_owned();
     }
+    let (told, others) = versions.split_at(versions.len().min(TOLD_VERSIONS));
+    let others = if others.is_empty() { "" } else { " or others" };
+    let told = told.join(" or ");
+    format!("the member does not serve it in version {told}{others}")
 }
 
 /// The versions that may be chosen, in the member's order.
@@ -372,14 +381,6 @@ fn allowed<'a>(
 /// Group and name.
 fn resource_of(gvr: &GroupVersionResource) -> (String, String) {
     (gvr.group.clone(), gvr.resource.clone())
-}
-
-/// What an entry has added so far whose versions are given by hand.
-#[derive(Default)]
-struct Added {
-    resources: BTreeSet<String>,
-    /// It has found something.
-    any: bool,
 }
 
 /// Resources by name, of those versions that somebody asked for: one name is looked for as quickly as thousands.

@@ -43,7 +43,10 @@ pub(super) fn keep(chosen: &mut Chosen, wanted: &Scope, served: Served<'_>, know
     let mut kept = Kept::default();
     for gvr in unproven(chosen, wanted, discovery, known) {
         let failure = failure(discovery, &gvr.group);
-        let failure = failure.or_else(|| wanted.is_unsure_of(&gvr.group, customs));
+        // What the member does not serve at all is nothing custom.
+        let is_unsure =
+            || described(discovery, gvr).and_then(|_| wanted.is_unsure_of(&gvr.group, customs));
+        let failure = failure.or_else(is_unsure);
         if failure.is_none() {
             if known.doubted.contains(gvr) {
                 kept.gone.insert(gvr.clone());

@@ -200,7 +200,7 @@ fn one_version_is_kept_of_each_type() {
     assert_snapshot!(shown("autoscaling: scalers @v1\nexample.com: foos bars\nexample.com: foos @v1"), @r"
     scalers.autoscaling/v2
     bars.example.com/v1
-    foos.example.com/v2
+    foos.example.com/v1
     ");
     assert_snapshot!(shown("example.com: foos @v1"), @"foos.example.com/v1");
     assert_snapshot!(shown("example.com: foos @v3 @v4"), @"- foos.example.com/: the member does not serve it in version v3 or v4");
@@ -223,17 +223,26 @@ fn versions_that_are_given_by_hand_are_kept_beside_each_other() {
     assert_snapshot!(shown("example.com: foos gadgets @v1 @v3 @*"), @r"
     foos.example.com/v1
     foos.example.com/v2
-    - gadgets.example.com/: the member does not serve it
+    - foos.example.com/: the member does not serve it in version v3
+    - gadgets.example.com/: the member does not serve it in version v1 or v3
     ");
     assert_snapshot!(shown("example.com: gadgets @*"), @"- gadgets.example.com/: the member does not serve it");
-    // Of several entries the first counts.
-    assert_snapshot!(shown("example.com: foos @v1\nexample.com: foos @v2"), @"foos.example.com/v1");
-    assert_snapshot!(shown("example.com: foos\nexample.com: foos @v1 @v2"), @"foos.example.com/v2");
+    // Whichever entries name them.
+    assert_eq!(shown("example.com: foos @v1\nexample.com: foos @v2"), all);
+    assert_eq!(shown("example.com: foos\nexample.com: foos @v1 @v2"), all);
     assert_snapshot!(shown("example.com: foos @v1 @v2\nexample.com: *"), @r"
     bars.example.com/v1
     foos.example.com/v1
     foos.example.com/v2
     ");
+    // Another one takes the place of one that is alone, as of any other.
+    let apart = |text: &str| {
+        let (wanted, member) = (wanted(text), member());
+        negotiate(&wanted, &member, &Known::default(), &most(usize::MAX)).apart
+    };
+    assert_eq!(apart("example.com: foos @v1 @v3"), [].into());
+    let foos = ("example.com".to_owned(), "foos".to_owned());
+    assert_eq!(apart("example.com: foos @v1 @v2"), [foos].into());
     // Kubernetes' own are the same in each version.
     assert_snapshot!(shown("autoscaling: scalers @v1 @v2"), @"scalers.autoscaling/v2");
 }
@@ -296,6 +305,8 @@ fn a_list_that_is_referred_to_comes_behind_the_own_one() {
     secrets/v1
     bars.example.com/v1
     foos.example.com/v1
+    foos.example.com/v2
+    - bars.example.com/: the member does not serve it in version v2
     ");
     assert_snapshot!(shown(&Reference::Missing("common".to_owned())), @r"
     pods/v1

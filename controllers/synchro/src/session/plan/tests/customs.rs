@@ -45,7 +45,7 @@ fn everything_custom_is_chosen_and_nothing_that_another_server_serves() {
     pods/v1
     foos.example.com/v2
     ");
-    // As Clusterpedia has it: entries say nothing of versions of what is custom.
+    // Versions that are given by hand count: else it would be others while it is not known what is custom.
     let plan = planned(
         &all_customs("example.com: foos bars @v1"),
         &named(),
@@ -53,8 +53,10 @@ fn everything_custom_is_chosen_and_nothing_that_another_server_serves() {
     );
     assert_snapshot!(plan, @r"
     bars.example.com/v1
-    foos.example.com/v2
+    foos.example.com/v1
     ");
+    let by_hand = |customs| planned(&all_customs("example.com: foos @v1"), customs, &nothing);
+    assert_eq!(by_hand(&named()), by_hand(&Customs::Unasked));
     let plan = planned(&wanted(": pods"), &named(), &nothing);
     assert_snapshot!(plan, @"pods/v1");
 }
@@ -72,7 +74,7 @@ fn what_is_synced_stays_while_it_is_not_known_what_is_custom_and_nothing_begins(
     assert_snapshot!(planned(&wanted, &untold, &stored), @r#"
     pods/v1
     foos.example.com/v1
-    - customresources.*/: syncAllCustomResources: its CustomResourceDefinitions are not listed, so those that are synced stay and no other begins: it is forbidden; to list them takes the rule apiGroups ["apiextensions.k8s.io"], resources ["customresourcedefinitions"], verbs ["list", "watch"]
+    - customresources.*/: syncAllCustomResources: its CustomResourceDefinitions are not listed, so those that are synced stay and no other begins: it is forbidden
     "#);
     let nothing_begins = planned(&wanted, &untold, &Known::default());
     assert!(!nothing_begins.contains("foos"), "{nothing_begins}");
