@@ -9,6 +9,7 @@ mod homes;
 mod issuing;
 mod kubeconfigs;
 mod manifests;
+mod others;
 mod patience;
 mod registrations;
 mod running;
@@ -24,16 +25,19 @@ use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use crate::api_group::ApiGroupFlag;
 use crate::control_plane::ControlPlaneFlags;
 use crate::credentials::{NamespaceFlag, SERVING_NAMESPACE, expect_no_others, namespace};
+pub(super) use applying::objects_of;
 use applying::{Applier, Edited};
 pub(super) use decision::{LABELLED_OURS, is_ours, owner};
 pub(super) use granted::{Grantees, holders_of};
 use holders::{Holders, Subject};
-pub(super) use homes::other_home;
+use homes::release;
+pub(super) use homes::{Identity, said_release};
 pub(super) use issuing::cluster_of_pods;
 use issuing::{KubeconfigFlags, Run};
 pub(super) use kubeconfigs::{SecretName, secrets_of};
 pub(super) use manifests::{Manifest, policy, to_remove};
 use manifests::{Share, Wanted};
+pub(super) use others::Search;
 pub(super) use patience::{Patience, is_the_end};
 pub(super) use registrations::{leads_to, registrations};
 use running::Installer;
@@ -49,7 +53,7 @@ pub(super) use withdrawing::standing;
 /// release does not know is left alone, and so is what a label says another tool manages, as Helm.
 ///
 /// Rights that it installed before and that are not asked for any more are withdrawn, but for those of a policy that is still there, which is told. An Armadex in
-/// another namespace of the same control plane keeps its rights: some have the same names, so this one is not installed beside it.
+/// another namespace of the same control plane keeps its rights, and so does one of another release (--release): some have the same names, so this one is not installed beside it.
 ///
 /// A policy is yours as soon as you change it. Where somebody has changed a field of a shipped policy, or taken one away, nothing of it is touched, and
 /// --edited-policies says whether that is an error. So that releases do not meet your changes, copy the policy under another name, and have its rights by --rights.
@@ -87,7 +91,7 @@ pub(crate) struct Flags {
     /// before still run. Run it without this afterwards. With --only crds,rights policies, too, stay as controllers of before know them.
     #[arg(long)]
     keep_holders: bool,
-    /// Take the rights of an Armadex in another namespace of this control plane, which then has none.
+    /// Take the rights of an Armadex in another namespace of this control plane, or of another release, which then has none.
     #[arg(long)]
     take_over: bool,
     /// How long to try again what may pass, and to wait until the CRDs are served, in seconds: of all of it together.
@@ -106,6 +110,18 @@ pub(super) struct PlaceFlags {
     /// Further namespaces, which are there, whose Secrets Armadex may read as credentials of members; those of policies count by themselves.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = namespace)]
     pub(super) credential_namespaces: Vec<String>,
+    /// Release of the chart that it is of, with its namespace in the cluster of its pods, as its Jobs say: it is noted on the rights, and what says another one is left alone. What says none is of whoever comes.
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = release)]
+    release: Option<String>,
+}
+
+impl PlaceFlags {
+    pub(super) fn identity(&self) -> Identity {
+        Identity {
+            home: self.own.namespace.clone(),
+            release: self.release.clone(),
+        }
+    }
 }
 
 /// Who has the rights.
@@ -209,6 +225,7 @@ pub(super) async fn install_definitions(
 fn wanted(flags: &Flags) -> Wanted {
     Wanted {
         namespace: flags.place.own.namespace.clone(),
+        release: flags.place.release.clone(),
         serving_namespace: flags.serving_namespace.clone(),
         api_group: flags.group.api_group.clone(),
         credential_namespaces: flags.place.credential_namespaces.clone(),
@@ -229,6 +246,7 @@ pub(super) fn rights_of_shipped(
 ) -> Vec<serde_json::Value> {
     let wanted = |rights: &[String], further: &[String]| Wanted {
         namespace: home.to_owned(),
+        release: None,
         serving_namespace: SERVING_NAMESPACE.to_owned(),
         api_group: armadex_apiserver::API_GROUP.to_owned(),
         credential_namespaces: further.to_vec(),

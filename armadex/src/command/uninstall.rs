@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
-use armadex_control_plane::{Objects, Trouble, TroubleKind};
+use anyhow::{Context as _, anyhow, bail, ensure};
+use armadex_control_plane::{Trouble, TroubleKind};
 use clap::Args;
 use kube::core::DynamicObject;
 use kube::{Client, ResourceExt as _};
@@ -17,8 +17,9 @@ use tracing::{error, info, warn};
 use self::by_hand::applied_by_hand;
 use self::kubeconfigs::KubeconfigFlags;
 use super::install::{
-    LABELLED_OURS, Manifest, Patience, PlaceFlags, is_ours, is_the_end, leads_to, other_home,
-    owner, policy, policy_names, registrations, seconds, standing, to_remove,
+    Identity, LABELLED_OURS, Manifest, Patience, PlaceFlags, Search, is_ours, is_the_end, leads_to,
+    objects_of, owner, policy, policy_names, registrations, said_release, seconds, standing,
+    to_remove,
 };
 use crate::api_group::ApiGroupFlag;
 use crate::control_plane::ControlPlaneFlags;
@@ -36,7 +37,7 @@ use crate::visible::visible;
 /// With --kubeconfig-secret the kubeconfigs go as well that were issued into it, before the rest.
 ///
 /// CRDs, policies that are not named, PediaClusters, their lifecycles, other Secrets and namespaces stay. So does what somebody else made under these names, what an
-/// Armadex in another namespace has, and what was applied from rbac/karmada-proxy.yaml, which is told. It may be run again at any time.
+/// Armadex in another namespace has, or one of another release in this one (--release), and what was applied from rbac/karmada-proxy.yaml, which is told. It may be run again at any time.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(flatten)]
@@ -69,7 +70,9 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         remover.run_all(further, out).await?;
     } else {
         let policies = flags.policies.iter().flat_map(|name| policy(name));
-        remover.run(&policies.collect::<Vec<_>>(), out).await?;
+        remover
+            .run_policies(&policies.collect::<Vec<_>>(), out)
+            .await?;
     }
     kubeconfigs
 }
@@ -80,7 +83,7 @@ async fn forget(flags: &Flags, out: &mut impl Write) -> anyhow::Result<()> {
         return Ok(());
     };
     let remover = Remover::new(flags, kept.client, kept.server);
-    let removed = remover.run(&kept.secrets, out).await;
+    let removed = remover.run(&kept.secrets, None, out).await;
     removed.context("of the kubeconfigs that were issued")
 }
 
@@ -89,7 +92,7 @@ struct Remover {
     client: Client,
     /// As it is told to people.
     server: String,
-    home: String,
+    ours: Identity,
     api_group: String,
     dry_run: bool,
     patience: Patience,
@@ -110,7 +113,7 @@ impl Remover {
     fn new(flags: &Flags, client: Client, server: String) -> Self {
         Self {
             client,
-            home: flags.place.own.namespace.clone(),
+            ours: flags.place.identity(),
             api_group: flags.group.api_group.clone(),
             dry_run: flags.dry_run,
             patience: Patience::new(Duration::from_secs(flags.timeout), &server),
@@ -124,7 +127,7 @@ impl Remover {
         credential_namespaces: &[String],
         out: &mut impl Write,
     ) -> anyhow::Result<()> {
-        let (client, home) = (&self.client, &self.home);
+        let (client, home) = (&self.client, &self.ours.home);
         let mut unseen = Vec::new();
         let ways = self.registered(&mut unseen).await?;
         let rights = async || standing(client, home).await;
@@ -140,16 +143,44 @@ impl Remover {
         let rights = rights.into_iter().map(|right| right.manifest);
         manifests.extend(rights.filter(|right| !known.contains(&right.address())));
         self.tell_of_what_stays().await;
-        self.run(&manifests, out).await?;
+        let other = self.other_release(&manifests).await?;
+        self.run(&manifests, other.as_ref(), out).await?;
         let unseen = unseen.join("; ");
         ensure!(unseen.is_empty(), "{unseen}; it may be run again");
         Ok(())
     }
 
+    /// These policies, if they are not of another release.
+    async fn run_policies(
+        &self,
+        policies: &[Manifest],
+        out: &mut impl Write,
+    ) -> anyhow::Result<()> {
+        let rights = to_remove(&self.ours.home, &self.api_group, &[], Vec::new());
+        let other = self.other_release(&rights).await?;
+        self.run(policies, other.as_ref(), out).await
+    }
+
+    /// Who has taken this home: what says no release is that one's.
+    async fn other_release(&self, manifests: &[Manifest]) -> anyhow::Result<Option<Identity>> {
+        let search = Search {
+            client: &self.client,
+            ours: &self.ours,
+            patience: &self.patience,
+        };
+        let found = search.first(manifests).await;
+        let found = found.map_err(|(manifest, trouble)| {
+            let server = &self.server;
+            anyhow!("{server}: cannot see {manifest}, and nothing was tried: {trouble}")
+        });
+        let other = found?.map(|(_, other)| other);
+        Ok(other.filter(|other| other.home == self.ours.home))
+    }
+
     /// The registrations that are seen. A control plane that does not serve APIServices has none. Whoever may not list them deletes by its name the one that an Armadex
     /// has, or fails at that: of further ones, as of a trial, there is a warning and no failure.
     async fn registered(&self, unseen: &mut Vec<String>) -> anyhow::Result<Vec<Manifest>> {
-        let (client, home) = (&self.client, &self.home);
+        let (client, home) = (&self.client, &self.ours.home);
         let ways = async || registrations(client, home).await;
         let trouble = match self.see(ways).await? {
             Ok(found) => return Ok(found),
@@ -169,7 +200,7 @@ impl Remover {
 
     /// Rights that were applied by hand. Who may not see them is told so, and the rest goes all the same.
     async fn tell_of_what_stays(&self) {
-        let look = async || applied_by_hand(&self.client, &self.home).await;
+        let look = async || applied_by_hand(&self.client, &self.ours.home).await;
         match self.patience.ask(TroubleKind::is_outage, look).await {
             Ok(None) => {}
             Ok(Some(words)) => warn!("{}", visible(&words)),
@@ -195,7 +226,12 @@ impl Remover {
     }
 
     /// All of them in this order, and waits until those that are held are gone.
-    async fn run(&self, manifests: &[Manifest], out: &mut impl Write) -> anyhow::Result<()> {
+    async fn run(
+        &self,
+        manifests: &[Manifest],
+        other: Option<&Identity>,
+        out: &mut impl Write,
+    ) -> anyhow::Result<()> {
         let patience = &self.patience;
         let (mut failed, mut deleted) = (0, Vec::new());
         let mut seen = BTreeSet::new();
@@ -204,7 +240,9 @@ impl Remover {
             if !seen.insert(manifest.address()) && self.dry_run {
                 continue;
             }
-            let asked = patience.ask(TroubleKind::is_outage, async || self.delete(manifest).await);
+            let asked = patience.ask(TroubleKind::is_outage, async || {
+                self.delete(manifest, other).await
+            });
             let outcome = asked.await.unwrap_or_else(Outcome::Failed);
             self.tell(manifest, &outcome, out)?;
             match outcome {
@@ -232,12 +270,16 @@ impl Remover {
         Ok(())
     }
 
-    async fn delete(&self, manifest: &Manifest) -> Result<Outcome, Trouble> {
-        let objects = self.objects(manifest);
+    async fn delete(
+        &self,
+        manifest: &Manifest,
+        other: Option<&Identity>,
+    ) -> Result<Outcome, Trouble> {
+        let objects = objects_of(&self.client, manifest);
         let Some(object) = objects.get_opt(&manifest.name).await? else {
             return Ok(Outcome::NotThere);
         };
-        if let Some(words) = left(&object, &self.home) {
+        if let Some(words) = left(&object, &self.ours, other) {
             return Ok(Outcome::Left(words));
         }
         let uid = object.uid().unwrap_or_default();
@@ -245,11 +287,6 @@ impl Remover {
             objects.delete(&manifest.name, &uid).await?;
         }
         Ok(Outcome::Deleted(uid))
-    }
-
-    fn objects(&self, manifest: &Manifest) -> Objects<DynamicObject> {
-        let namespace = manifest.namespace.as_deref();
-        Objects::of_kind(self.client.clone(), &manifest.kind, namespace)
     }
 
     fn tell(
@@ -278,7 +315,7 @@ impl Remover {
     /// Whether the object of this uid went.
     async fn is_gone(&self, manifest: &Manifest, uid: &str) -> anyhow::Result<bool> {
         let patience = &self.patience;
-        let objects = self.objects(manifest);
+        let objects = objects_of(&self.client, manifest);
         let present = async || {
             let object = objects.get_opt(&manifest.name).await?;
             Ok::<_, Trouble>(object.filter(|object| object.uid().as_deref() == Some(uid)))
@@ -310,21 +347,28 @@ fn not_looked_for(what: &str, trouble: &Trouble) -> String {
     format!("{what} were not looked for: {trouble}")
 }
 
-/// Why an object is left alone.
-fn left(object: &DynamicObject, home: &str) -> Option<String> {
+/// Why an object is left alone, where another release may have taken the home.
+fn left(object: &DynamicObject, ours: &Identity, other: Option<&Identity>) -> Option<String> {
+    let home = &ours.home;
     if !is_ours(&object.metadata) {
         let owner = owner(&object.metadata);
         return Some(format!("it is not of armadex install: {owner} made it"));
     }
-    if let Some(other) = other_home(object, home) {
-        return Some(format!("it is of the Armadex in {other}"));
+    if let Some(other) = ours.other(object) {
+        return Some(of_other(&other));
     }
-    let leads_to = leads_to(object)?;
-    (leads_to != home).then(|| {
-        format!(
+    if let Some(leads_to) = leads_to(object).filter(|leads_to| leads_to != home) {
+        return Some(format!(
             "it leads to an Armadex in {leads_to}: if it is that one, say --namespace {leads_to}"
-        )
-    })
+        ));
+    }
+    let says_no_release = said_release(object).is_none();
+    other.filter(|_| says_no_release).map(of_other)
+}
+
+fn of_other(other: &Identity) -> String {
+    let flags = other.flags();
+    format!("it is of {other}: if it is that one, say {flags}")
 }
 
 #[cfg(test)]
@@ -353,11 +397,18 @@ mod tests {
         put(host, APISERVICE, "armadex-registration", &registered);
     }
 
+    fn ours() -> Identity {
+        Identity {
+            home: "fleet".to_owned(),
+            release: Some("a/one".to_owned()),
+        }
+    }
+
     fn remover(host: &Host) -> Remover {
         Remover {
             client: host.client(),
             server: "https://fleet.example".to_owned(),
-            home: "fleet".to_owned(),
+            ours: ours(),
             api_group: "clusterpedia.io".to_owned(),
             dry_run: false,
             patience: Patience::new(Duration::from_secs(60), "https://fleet.example"),
@@ -392,7 +443,9 @@ mod tests {
 
     async fn remove_policy(host: &Host) -> (anyhow::Result<()>, String) {
         let mut told = Vec::new();
-        let done = remover(host).run(&policy("karmada"), &mut told).await;
+        let done = remover(host)
+            .run_policies(&policy("karmada"), &mut told)
+            .await;
         (done, String::from_utf8(told).expect("text"))
     }
 
@@ -530,6 +583,42 @@ mod tests {
         );
         let stays = |path: &str| host.get(path).is_some();
         assert!(stays(&of_other) && stays(&synchro) && !stays(&by_rbac));
+    }
+
+    /// As one that was refused beside it, or that it was taken from.
+    #[tokio::test(start_paused = true)]
+    async fn what_another_release_has_taken_stays_and_what_says_that_it_is_ours_goes() {
+        const REGISTERING: &str =
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/armadex-registration";
+        const FORMER: &str = "/api/v1/namespaces/fleet/serviceaccounts/armadex-synchro";
+        let host = host();
+        let of = |release: &str| {
+            let mut right =
+                json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "armadex"}}});
+            let release = Some(release.to_owned());
+            Identity { release, ..ours() }.mark(&mut right);
+            right
+        };
+        host.put(REGISTERING, of("a/next"));
+        host.put(ACCOUNT, of("a/next"));
+        host.put(FORMER, of("a/one"));
+        registered(&host, "fleet");
+        put(&host, SERVICE, "armadex-registration", &json!({}));
+        put(&host, POLICY, "armadex-install", &json!({}));
+        let (done, told) = remove_policy(&host).await;
+        done.expect("no trouble");
+        assert_eq!(told, "");
+        let (done, told) = remove_all(&host).await;
+        done.expect("no trouble");
+        assert_eq!(told, "serviceaccount/armadex-synchro deleted in fleet\n");
+        for path in [REGISTERING, ACCOUNT, APISERVICE, SERVICE, POLICY] {
+            assert!(host.get(path).is_some(), "{path}");
+        }
+        host.put(REGISTERING, of("a/one"));
+        let (done, _) = remove_all(&host).await;
+        done.expect("no trouble");
+        assert_eq!(host.get(APISERVICE), None);
+        assert!(host.get(ACCOUNT).is_some(), "it says whose it is");
     }
 
     /// As one that an API server had asked for just before it lost the right.

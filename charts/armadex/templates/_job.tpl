@@ -8,6 +8,8 @@
 {{- with $administrator.context }}
 - {{ printf "--context=%s" . | quote }}
 {{- end }}
+# By default each release is at home in the same namespace there.
+- {{ printf "--release=%s/%s" .root.Release.Namespace .root.Release.Name | quote }}
 {{- end }}
 - --namespace={{ include "armadex.controlPlaneNamespace" .root }}
 # What a pod takes to start, and what is left to say why it is not done before the Job's time is over.

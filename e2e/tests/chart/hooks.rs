@@ -56,6 +56,7 @@ async fn on_a_control_plane_elsewhere(fleet: &Harness, helm: &Helm) -> Result<()
         host.run(&["delete", POLICY]).await?;
     }
     run("post-install").await?;
+    a_second_release_changes_nothing(fleet, helm, &kubeconfig).await?;
     run("post-delete").await?;
     let left = host
         .output(&["get", "clusterrole", "armadex-synchro"])
@@ -63,6 +64,36 @@ async fn on_a_control_plane_elsewhere(fleet: &Harness, helm: &Helm) -> Result<()
     ensure!(!left.status.success(), "the rights are there");
     host.run(&["get", POLICY]).await?;
     host.run(&["delete", POLICY]).await?;
+    Ok(())
+}
+
+/// For the control plane it would be the same Armadex: it has the same namespace.
+async fn a_second_release_changes_nothing(
+    fleet: &Harness,
+    helm: &Helm,
+    kubeconfig: &str,
+) -> Result<()> {
+    let values = helm::values_named("karmada").display().to_string();
+    let next = ["--values", &values, "--set", "install.removePolicies=true"];
+    let next = helm::objects(&helm.text("next", &next)?)?;
+    let said = run(&next, "pre-install", kubeconfig).await;
+    let said = format!("{:#}", said.err().context("it was installed")?);
+    let first = format!("of the release {}/{}", helm::NAMESPACE, helm::RELEASE);
+    ensure!(
+        said.contains(&first) && said.contains("install.takeOver"),
+        "{said}"
+    );
+    for event in ["pre-delete", "post-delete"] {
+        run(&next, event, kubeconfig).await?;
+    }
+    let host = fleet.kubectl("host");
+    for there in [
+        "clusterrole/armadex-synchro",
+        "clusterrolebinding/armadex-registration",
+        POLICY,
+    ] {
+        host.run(&["get", there]).await?;
+    }
     Ok(())
 }
 

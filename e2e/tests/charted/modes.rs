@@ -45,7 +45,8 @@ async fn helm_waits_for_pods_whose_kubeconfigs_come_from_elsewhere_than_before()
         .await?;
     // As the README has it: the account comes first, and a token of it.
     let administrator = fleet.host().kubeconfig().display().to_string();
-    let install = ["install", "--only=rights", "--keep-holders"];
+    let release = format!("--release={NAMESPACE}/{RELEASE}");
+    let install = ["install", &release, "--only=rights", "--keep-holders"];
     armadex::run(&[&install[..], &["--kubeconfig", &administrator]].concat()).await?;
     in_namespace(&desk, &["delete", "secret", "armadex-kubeconfig"]).await?;
     give_the_account(&fleet, &desk).await?;

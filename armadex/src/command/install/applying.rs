@@ -14,7 +14,7 @@ use super::decision::{
     Decision, MANAGER, decide, edits, is_of_another_role, is_remembered, no_longer_bound, said,
     with_what_is_there,
 };
-use super::homes::other_home;
+use super::homes::Identity;
 use super::manifests::{Manifest, Sort};
 
 /// What becomes of a policy that somebody has changed since it was installed.
@@ -56,11 +56,11 @@ pub(super) enum Verb {
 }
 
 impl Applier {
-    /// What becomes of an object, of the Armadex of this home.
+    /// What becomes of an object of this Armadex.
     pub(super) async fn attempt(
         &self,
         manifest: &Manifest,
-        home: &str,
+        ours: &Identity,
     ) -> Result<Outcome, Trouble> {
         let objects = self.objects(manifest);
         let before = objects.get_opt(&manifest.name).await?;
@@ -78,7 +78,7 @@ impl Applier {
                 }
                 notes.push(words);
             }
-            notes.extend(self.taken(manifest, before, home));
+            notes.extend(self.taken(manifest, before, ours));
             if self.keeps_holders {
                 object = with_what_is_there(object, before);
             }
@@ -139,12 +139,12 @@ impl Applier {
     }
 
     /// What others lose.
-    fn taken(&self, manifest: &Manifest, before: &DynamicObject, home: &str) -> Vec<String> {
+    fn taken(&self, manifest: &Manifest, before: &DynamicObject, ours: &Identity) -> Vec<String> {
         let mut notes = Vec::new();
         if manifest.sort == Sort::Right
-            && let Some(other) = other_home(before, home)
+            && let Some(other) = ours.other(before)
         {
-            notes.push(format!("taken from the Armadex in {other}"));
+            notes.push(format!("taken from {other}"));
         }
         if !self.keeps_holders {
             let lost = no_longer_bound(manifest, before).into_iter();
@@ -154,8 +154,7 @@ impl Applier {
     }
 
     pub(super) fn objects(&self, manifest: &Manifest) -> Objects<DynamicObject> {
-        let namespace = manifest.namespace.as_deref();
-        Objects::of_kind(self.client.clone(), &manifest.kind, namespace)
+        objects_of(&self.client, manifest)
     }
 
     async fn force(
@@ -188,6 +187,12 @@ impl Applier {
             )),
         }
     }
+}
+
+/// Those of the kind and the namespace of a manifest.
+pub(crate) fn objects_of(client: &Client, manifest: &Manifest) -> Objects<DynamicObject> {
+    let namespace = manifest.namespace.as_deref();
+    Objects::of_kind(client.clone(), &manifest.kind, namespace)
 }
 
 fn verb(before: Option<&DynamicObject>, after: &DynamicObject) -> Verb {

@@ -286,6 +286,7 @@ mod tests {
     fn installed(name: &str) -> Manifest {
         let wanted = Wanted {
             namespace: "fleet".to_owned(),
+            release: None,
             serving_namespace: "armadex-serving".to_owned(),
             api_group: "clusterpedia.io".to_owned(),
             credential_namespaces: Vec::new(),

@@ -1,16 +1,80 @@
-//! Whose a right is. Several Armadexes may be on one control plane, each with a namespace of its own, its home; some of their rights lie outside of it, under the same names. Pure.
+//! Whose a right is. Several Armadexes may be on one control plane, each with a namespace of its own, its home; some of their rights lie outside of it, under the same names. Releases of the chart
+//! of which each takes the same home are told apart by what it notes on its rights. Pure.
 
+use std::fmt;
+
+use armadex_crds::is_subdomain;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::holders::{ACCOUNT, Holders};
 
 /// The label that says which home a right is of.
 pub(crate) const HOME_LABEL: &str = "armadex.dev/home";
+/// The annotation that says which release of the chart it is of. A label takes no such value.
+const RELEASE: &str = "armadex.dev/release";
 
-/// The home of the other Armadex that a right serves. One without the label, which was applied by other means or by an earlier release, is of whoever has it.
-pub(crate) fn other_home(right: &DynamicObject, home: &str) -> Option<String> {
+/// An Armadex, as a control plane knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) home: String,
+    /// Of which release of the chart, as NAMESPACE/NAME in the cluster of its pods. `None`: of none, or of one that did not say so.
+    pub(crate) release: Option<String>,
+}
+
+impl Identity {
+    /// Notes on a right whose it is.
+    pub(crate) fn mark(&self, right: &mut Value) {
+        right["metadata"]["labels"][HOME_LABEL] = json!(self.home);
+        if let Some(release) = &self.release {
+            right["metadata"]["annotations"][RELEASE] = json!(release);
+        }
+    }
+
+    /// The other Armadex that a right serves. One without the label, which was applied by other means or by an earlier release, is of whoever has it; one in this home that says no release is ours.
+    pub(crate) fn other(&self, right: &DynamicObject) -> Option<Self> {
+        let release = said_release(right);
+        if let Some(home) = other_home(right, &self.home) {
+            return Some(Self { home, release });
+        }
+        let home = self.home.clone();
+        (release.is_some() && release != self.release).then_some(Self { home, release })
+    }
+
+    /// How `armadex install` and `armadex uninstall` are told that this one is meant.
+    pub(crate) fn flags(&self) -> String {
+        let release = self.release.as_ref();
+        let release = release.map_or(String::new(), |release| format!(" --release {release}"));
+        format!("--namespace {}{release}", self.home)
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "the Armadex in {}", self.home)?;
+        match &self.release {
+            Some(release) => write!(out, " of the release {release}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What `--release` takes.
+pub(super) fn release(text: &str) -> Result<String, String> {
+    let (namespace, name) = text.split_once('/').unwrap_or_default();
+    match is_subdomain(namespace) && is_subdomain(name) {
+        true => Ok(text.to_owned()),
+        false => Err("a release is named NAMESPACE/NAME".to_owned()),
+    }
+}
+
+/// The release of the chart that an object says it is of.
+pub(crate) fn said_release(object: &DynamicObject) -> Option<String> {
+    object.annotations().get(RELEASE).cloned()
+}
+
+fn other_home(right: &DynamicObject, home: &str) -> Option<String> {
     if let Some(said) = right.labels().get(HOME_LABEL) {
         return (said != home).then(|| said.clone());
     }
@@ -44,18 +108,27 @@ mod tests {
 
     use super::*;
 
+    fn ours(release: Option<&str>) -> Identity {
+        Identity {
+            home: "fleet-a".to_owned(),
+            release: release.map(str::to_owned),
+        }
+    }
+
+    fn right(metadata: &Value, subjects: &[(&str, &str, &str)]) -> DynamicObject {
+        let subjects = subjects.iter().map(
+            |(kind, namespace, name)| json!({"kind": kind, "namespace": namespace, "name": name}),
+        );
+        let subjects: Vec<Value> = subjects.collect();
+        let right = json!({"metadata": metadata, "subjects": subjects});
+        serde_json::from_value(right).expect("an object")
+    }
+
     #[test]
     fn a_right_is_of_the_home_that_it_says_or_of_whoever_has_it() {
         let other = |labels: Value, subjects: &[(&str, &str, &str)]| {
-            let subjects = subjects.iter().map(|(kind, namespace, name)| {
-                json!({"kind": kind, "namespace": namespace, "name": name})
-            });
-            let subjects: Vec<Value> = subjects.collect();
-            let right = json!({"metadata": {"name": "a", "labels": labels}, "subjects": subjects});
-            other_home(
-                &serde_json::from_value(right).expect("an object"),
-                "fleet-a",
-            )
+            let right = right(&json!({"name": "a", "labels": labels}), subjects);
+            ours(None).other(&right).map(|other| other.home)
         };
         let (of_a, of_b) = (
             json!({HOME_LABEL: "fleet-a"}),
@@ -81,5 +154,48 @@ mod tests {
         );
         assert_eq!(other(json!({}), &[("User", "", "armadex")]), None);
         assert_eq!(other(json!({}), &[]), None, "a role, for example");
+    }
+
+    #[test]
+    fn a_right_of_the_same_home_is_of_the_release_that_it_says_or_of_whoever_comes() {
+        let said = |identity: Identity| {
+            let mut right = json!({"metadata": {"name": "a"}});
+            identity.mark(&mut right);
+            serde_json::from_value::<DynamicObject>(right).expect("an object")
+        };
+        let of = |release: Option<&str>| said(ours(release));
+        let (one, next) = (Some("a/one"), Some("a/next"));
+        for (theirs, mine, other) in [
+            (None, None, None),
+            (None, one, None),
+            (one, one, None),
+            (one, next, one),
+            (one, None, one),
+        ] {
+            let found = ours(mine).other(&of(theirs));
+            assert_eq!(found, other.map(|it| ours(Some(it))), "{theirs:?} {mine:?}");
+        }
+        let elsewhere = Identity {
+            home: "fleet-b".to_owned(),
+            ..ours(one)
+        };
+        let found = ours(one).other(&said(elsewhere.clone()));
+        assert_eq!(found, Some(elsewhere.clone()), "it has the same release");
+        assert_eq!(elsewhere.flags(), "--namespace fleet-b --release a/one");
+        assert_eq!(
+            elsewhere.to_string(),
+            "the Armadex in fleet-b of the release a/one"
+        );
+    }
+
+    #[test]
+    fn a_release_is_named_with_its_namespace() {
+        assert_eq!(
+            release("fleet/armadex.one"),
+            Ok("fleet/armadex.one".to_owned())
+        );
+        for wrong in ["", "armadex", "/armadex", "fleet/", "a/b/c", "A/b"] {
+            release(wrong).expect_err(wrong);
+        }
     }
 }

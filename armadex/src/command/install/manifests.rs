@@ -11,7 +11,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
 use super::holders::{ACCOUNT, Holders};
-use super::homes::HOME_LABEL;
+use super::homes::Identity;
 use super::shipped::{self, HOME};
 use crate::credentials::{SERVING_NAMESPACE, is_everybodys};
 
@@ -27,6 +27,8 @@ const REGISTRATION: &str = "armadex-registration";
 pub(super) struct Wanted {
     /// The namespace of Armadex.
     pub(super) namespace: String,
+    /// The release of the chart that it is of.
+    pub(super) release: Option<String>,
     /// That of its serving certificate.
     pub(super) serving_namespace: String,
     /// The group of the search API.
@@ -87,6 +89,7 @@ impl Wanted {
     pub(super) fn definitions() -> Self {
         Self {
             namespace: HOME.to_owned(),
+            release: None,
             serving_namespace: SERVING_NAMESPACE.to_owned(),
             api_group: API_GROUP.to_owned(),
             credential_namespaces: Vec::new(),
@@ -94,6 +97,14 @@ impl Wanted {
             policies: Vec::new(),
             rights: Vec::new(),
             only: vec![Share::Crds],
+        }
+    }
+
+    /// As the control plane knows it.
+    pub(super) fn identity(&self) -> Identity {
+        Identity {
+            home: self.namespace.clone(),
+            release: self.release.clone(),
         }
     }
 
@@ -176,7 +187,7 @@ impl Wanted {
             object["subjects"] = self.holders.subjects(&object, &self.namespace).into();
         }
         if sort(&object) == Sort::Right {
-            object["metadata"]["labels"][HOME_LABEL] = json!(self.namespace);
+            self.identity().mark(&mut object);
         }
         object
     }
@@ -242,6 +253,7 @@ pub(crate) fn to_remove(
     let names: Vec<String> = shipped::policies().into_iter().map(String::from).collect();
     let wanted = |holders: Holders| Wanted {
         namespace: namespace.to_owned(),
+        release: None,
         // Rights in another one are found by whose they say they are.
         serving_namespace: SERVING_NAMESPACE.to_owned(),
         api_group: api_group.to_owned(),
@@ -397,6 +409,7 @@ mod tests {
     fn wanted() -> Wanted {
         Wanted {
             namespace: HOME.to_owned(),
+            release: None,
             serving_namespace: SERVING_NAMESPACE.to_owned(),
             api_group: API_GROUP.to_owned(),
             credential_namespaces: Vec::new(),

@@ -12,8 +12,9 @@ use kube::runtime::wait::{Condition as _, conditions};
 use tracing::{error, warn};
 
 use super::applying::{Applier, Outcome, Verb};
-use super::homes::other_home;
+use super::homes::Identity;
 use super::manifests::{Manifest, Share, Sort, Wanted};
+use super::others::Search;
 use super::patience::{Patience, is_the_end};
 use super::withdrawing::{Standing, kept, missed, standing, unnamed_policies, unwanted};
 use crate::visible::visible;
@@ -23,7 +24,7 @@ pub(super) struct Installer {
     pub(super) applier: Applier,
     /// As it is told to people.
     pub(super) server: String,
-    /// Whether rights of an Armadex of another home are taken.
+    /// Whether rights of another Armadex are taken.
     pub(super) takes_over: bool,
     /// How long what may pass is tried again, and definitions are waited for.
     pub(super) limit: Duration,
@@ -34,7 +35,7 @@ impl Installer {
     /// this Armadex and not wanted any more is withdrawn last.
     pub(super) async fn run(&self, wanted: &Wanted, out: &mut impl Write) -> anyhow::Result<()> {
         let (mut wanted, patience) = (wanted.clone(), Patience::new(self.limit, &self.server));
-        let home = wanted.namespace.clone();
+        let ours = wanted.identity();
         if wanted.has(Share::Rights) && !self.takes_over {
             self.expect_no_other(&wanted, &patience).await?;
         }
@@ -45,7 +46,7 @@ impl Installer {
         let manifests = wanted.manifests();
         let mut run = Run {
             installer: self,
-            home: &home,
+            ours: &ours,
             all: &manifests,
             patience,
             failed: BTreeSet::new(),
@@ -73,35 +74,24 @@ impl Installer {
         Ok(())
     }
 
-    /// Before anything is changed: rights that lie outside of the namespaces of two Armadexes have one name for both.
+    /// Before anything is changed: rights that lie outside of the namespaces of two Armadexes have one name for both, and two releases may name the same namespace.
     async fn expect_no_other(&self, wanted: &Wanted, patience: &Patience) -> anyhow::Result<()> {
-        let manifests = wanted.manifests();
-        let home = &wanted.namespace;
-        let is_shared = |manifest: &&Manifest| {
-            manifest.sort == Sort::Right && manifest.namespace.as_ref() != Some(home)
+        let (manifests, ours) = (wanted.manifests(), wanted.identity());
+        let search = Search {
+            client: &self.applier.client,
+            ours: &ours,
+            patience,
         };
-        for manifest in manifests.iter().filter(is_shared) {
-            let objects = self.applier.objects(manifest);
-            let asked = patience.ask(TroubleKind::is_outage, async || {
-                objects.get_opt(&manifest.name).await
-            });
-            let found = match asked.await {
-                Ok(found) => found,
-                Err(trouble) if is_the_end(&trouble) => {
-                    return Err(self.at_the_end(manifest, trouble));
-                }
-                // It is told where it is to be applied.
-                Err(_) => continue,
-            };
-            if let Some(other) = found.and_then(|found| other_home(&found, home)) {
-                let place = manifest.place();
-                bail!(
-                    "{manifest}{place} is of the Armadex in {other}, which would lose its rights, so nothing was changed: if that is the one, say --namespace {other}; \
-                     if it is not needed any more, run `armadex uninstall --namespace {other}`; to give its rights to the one in {home}, say --take-over"
-                );
-            }
-        }
-        Ok(())
+        let found = search.first(&manifests).await;
+        let found = found.map_err(|(manifest, trouble)| self.at_the_end(manifest, trouble))?;
+        let Some((manifest, other)) = found else {
+            return Ok(());
+        };
+        let (place, flags) = (manifest.place(), other.flags());
+        bail!(
+            "{manifest}{place} is of {other}, which would lose its rights, so nothing was changed: if that is the one, say {flags}; if it is not needed any more, \
+             run `armadex uninstall {flags}`; to give its rights to {ours}, say --take-over, which is install.takeOver of the chart"
+        );
     }
 
     /// What is there of this Armadex; `None`: that cannot be seen, as is told. Policies that are there and have their rights go on having them.
@@ -152,7 +142,7 @@ impl Installer {
 /// One run over all objects.
 struct Run<'a, W> {
     installer: &'a Installer,
-    home: &'a str,
+    ours: &'a Identity,
     all: &'a [Manifest],
     patience: Patience,
     /// Each once, however much is wrong with it.
@@ -192,7 +182,7 @@ impl<W: Write> Run<'_, W> {
             TroubleKind::Conflict => true,
             kind => kind.is_outage(),
         };
-        let attempt = async || installer.applier.attempt(manifest, self.home).await;
+        let attempt = async || installer.applier.attempt(manifest, self.ours).await;
         let outcome = match self.patience.ask(passes, attempt).await {
             Ok(outcome) => outcome,
             Err(trouble) if self.comes_with(manifest, &trouble) => {

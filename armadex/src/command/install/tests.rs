@@ -311,6 +311,48 @@ async fn an_armadex_elsewhere_keeps_its_rights_unless_they_are_taken() {
     );
 }
 
+/// Each release of a chart has the same namespace on a control plane elsewhere.
+#[tokio::test(start_paused = true)]
+async fn a_second_release_takes_nothing_from_the_first_unless_it_is_told_to() {
+    let host = serving_host("True");
+    let (done, _) = install(&host, &["--apart"]).await;
+    assert_eq!(done, Ok(()), "of a release that did not say so");
+    let first = ["--apart", "--release", "fleet/armadex"];
+    let (done, _) = install(&host, &first).await;
+    assert_eq!(done, Ok(()));
+    let before = host.get(BINDING);
+    for next in [
+        &["--release", "fleet/next", "--keep-holders"][..],
+        &["--release", "fleet/next"],
+        &[],
+    ] {
+        let (done, lines) = install(&host, next).await;
+        let error = done.expect_err("it is the first one's");
+        for words in [
+            "is of the Armadex in clusterpedia-system of the release fleet/armadex, ",
+            "say --namespace clusterpedia-system --release fleet/armadex;",
+            "--take-over",
+        ] {
+            assert!(error.contains(words), "{words}: {error}");
+        }
+        assert_eq!((lines, host.get(BINDING)), (Vec::new(), before.clone()));
+    }
+    let (done, lines) = install(&host, &first).await;
+    assert_eq!(done, Ok(()));
+    assert_eq!(others(&lines, " unchanged"), [""; 0]);
+
+    let log = Log::warnings_of("armadex");
+    let (done, _) = install(&host, &["--release", "fleet/next", "--take-over"]).await;
+    assert_eq!(done, Ok(()));
+    let account = "serviceaccount:clusterpedia-system/armadex";
+    assert_eq!(holders(&host, BINDING), [account]);
+    let taken = "taken from the Armadex in clusterpedia-system of the release fleet/armadex";
+    let told = log.told();
+    assert!(told.iter().any(|line| line.contains(taken)), "{told:#?}");
+    let (done, _) = install(&host, &first).await;
+    done.expect_err("it is the next one's");
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_not_asked_for_any_more_is_withdrawn() {
     let host = serving_host("True");
