@@ -1,7 +1,8 @@
 {{/* What no schema can say: values that do not go together, each with the way out. */}}
 {{- define "armadex.validate" -}}
-{{- include "armadex.validateStore" . -}}
 {{- include "armadex.validateUrls" . -}}
+{{- include "armadex.validateStore" . -}}
+{{- include "armadex.validateService" . -}}
 {{- include "armadex.validateMode" . -}}
 {{- include "armadex.validateArgs" . -}}
 {{- include "armadex.validateAutoscaling" . -}}
@@ -34,8 +35,14 @@
 {{- if and $store.read.url (eq .Values.mode "all") -}}
 {{- fail "store.read.url: with mode: all everything is in one process, which writes. Use mode: parts" -}}
 {{- end -}}
+{{- if and $store.read.passwordSecret.name (not $store.read.url) -}}
+{{- fail "store.read.passwordSecret.name: nothing is searched by it. Name the replica in store.read.url" -}}
+{{- end -}}
 {{- if and $store.migration.enabled (not (or $store.migration.url $store.url)) -}}
 {{- fail "store.migration.enabled: name the server in store.migration.url" -}}
+{{- end -}}
+{{- if and (or $store.migration.url $store.migration.passwordSecret.name) (not $store.migration.enabled) -}}
+{{- fail "store.migration.url and store.migration.passwordSecret.name: no Job migrates by them. Say store.migration.enabled: true, or leave them out" -}}
 {{- end -}}
 {{- if and $store.sqlite.emptyDir $store.sqlite.existingClaim -}}
 {{- fail "store.sqlite.emptyDir and store.sqlite.existingClaim: the file lies in one of them" -}}
@@ -50,6 +57,18 @@
 {{- $isBeforeHost := and (regexMatch "^[a-z]+://[^/@?]*:.*@" $url) (not $isPort) -}}
 {{- if or $isBeforeHost (regexMatch "(?i)[?&][^=&]*password[^=&]*=" $url) -}}
 {{- fail (printf "%s has a password in it, which everybody would see who may look at pods: put it into a Secret and name that in passwordSecret.name beside it" $field) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What the Service would be made without. */}}
+{{- define "armadex.validateService" -}}
+{{- with .Values.service -}}
+{{- if and .nodePort (eq .type "ClusterIP") -}}
+{{- fail "service.nodePort: with service.type: ClusterIP the Service has none. Say NodePort or LoadBalancer" -}}
+{{- end -}}
+{{- if and (or .loadBalancerClass .loadBalancerSourceRanges) (ne .type "LoadBalancer") -}}
+{{- fail (printf "service.loadBalancerClass and service.loadBalancerSourceRanges: with service.type: %s there is no load balancer. Say LoadBalancer, or who may reach the API in networkPolicy.apiFrom" .type) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -134,6 +153,15 @@
 {{- fail "install.kubeconfig.secretName: name a Secret with an administrator's kubeconfig of the control plane, for the Jobs alone; Armadex issues itself another one if controlPlane.kubeconfig.secretName is empty, and runs by the one that it names otherwise (README, \"On Karmada\"). To try things, controlPlane.kubeconfig.asAdministrator: true lets Armadex run as the administrator" -}}
 {{- end -}}
 {{- end -}}
+{{- with .Values.install.kubeconfig -}}
+{{- if and (not .secretName) (or .context (ne .key "kubeconfig")) -}}
+{{- fail "install.kubeconfig.key and context: they are of the Secret that install.kubeconfig.secretName names, and it names none. Name it, or say them of that in controlPlane.kubeconfig" -}}
+{{- end -}}
+{{- end -}}
+{{- $lifetime := .Values.controlPlane.kubeconfig.lifetime | default "168h" -}}
+{{- if and (ne $lifetime "168h") (not (include "armadex.issued" .)) -}}
+{{- fail (printf "controlPlane.kubeconfig.lifetime: %s is said of tokens that Armadex issues itself, and it issues none. Name an administrator's kubeconfig in install.kubeconfig.secretName and none in controlPlane.kubeconfig.secretName, or leave the lifetime out" $lifetime) -}}
+{{- end -}}
 {{- include "armadex.validateServing" . -}}
 {{- if not (include "armadex.elsewhere" .) -}}
 {{- include "armadex.validateHere" . -}}
@@ -179,6 +207,9 @@
 {{- if .Values.install.takeOver -}}
 {{- fail "install.takeOver: where the control plane is this cluster, it is helm that makes what another Armadex has: say --take-ownership --force-conflicts to it (helm 3: the first alone)" -}}
 {{- end -}}
+{{- if or .Values.controlPlane.kubeconfig.context (ne .Values.controlPlane.kubeconfig.key "kubeconfig") -}}
+{{- fail "controlPlane.kubeconfig.key and context: they are of the Secret that controlPlane.kubeconfig.secretName names, and it names none, so this cluster would be the control plane. Name it" -}}
+{{- end -}}
 {{- if .Values.controlPlane.kubeconfig.asAdministrator -}}
 {{- fail "controlPlane.kubeconfig.asAdministrator: where the control plane is this cluster, Armadex has accounts of its own. For another one name an administrator's kubeconfig of it in install.kubeconfig.secretName" -}}
 {{- end -}}
@@ -209,6 +240,12 @@
 {{- with .Values.certificates -}}
 {{- if and (eq .mode "existingSecret") (not .existingSecret) -}}
 {{- fail "certificates.existingSecret: with certificates.mode: existingSecret name the Secret" -}}
+{{- end -}}
+{{- if and .existingSecret (ne .mode "existingSecret") -}}
+{{- fail (printf "certificates.existingSecret: with certificates.mode: %s nobody serves it. Say certificates.mode: existingSecret, or leave it out" .mode) -}}
+{{- end -}}
+{{- if and .certManager.issuerRef.name (ne .mode "certManager") -}}
+{{- fail (printf "certificates.certManager.issuerRef.name: with certificates.mode: %s nobody asks it. Say certificates.mode: certManager, or leave it out" .mode) -}}
 {{- end -}}
 {{- if eq .mode "certManager" -}}
 {{- if not .certManager.issuerRef.name -}}

@@ -48,6 +48,7 @@ fn a_value_of_another_type_or_form_is_refused() -> Result<()> {
         "controlPlane.servingNamespace=kube-public",
         "controlPlane.kubeconfig.lifetime=7d",
         "controlPlane.kubeconfig.lifetime=3h",
+        "controlPlane.kubeconfig.lifetime=87601h",
         "policyRights={karmda}",
         "fullnameOverride=fleet.prod",
         "fullnameOverride=1st",
@@ -96,8 +97,20 @@ fn a_store_that_can_not_be_meant_is_refused_with_the_way_out() -> Result<()> {
             "Use mode: parts",
         ),
         (
+            "store.url=mysql://u@h/d,store.read.passwordSecret.name=s",
+            "Name the replica in store.read.url",
+        ),
+        (
             "store.migration.enabled=true",
             "name the server in store.migration.url",
+        ),
+        (
+            "store.url=mysql://u@h/d,store.migration.url=mysql://o@h/d",
+            "Say store.migration.enabled: true",
+        ),
+        (
+            "store.url=mysql://u@h/d,store.migration.passwordSecret.name=s",
+            "Say store.migration.enabled: true",
         ),
         (
             "store.sqlite.emptyDir=true,store.sqlite.existingClaim=c",
@@ -197,6 +210,13 @@ fn an_autoscaler_that_can_not_work_is_refused() -> Result<()> {
     ])
 }
 
+/// Armadex as the administrator of a control plane elsewhere.
+const TRY: &str =
+    "controlPlane.kubeconfig.secretName=k,controlPlane.kubeconfig.asAdministrator=true";
+/// The Jobs would go by the kubeconfig's current context, which may be of another cluster.
+const IT_NAMES_NONE: &str =
+    "the Secret that install.kubeconfig.secretName names, and it names none";
+
 #[test]
 fn a_control_plane_that_can_not_be_meant_is_refused_with_the_way_out() -> Result<()> {
     refused(&[
@@ -239,6 +259,31 @@ fn a_control_plane_that_can_not_be_meant_is_refused_with_the_way_out() -> Result
             "controlPlane.kubeconfig.asAdministrator=true",
             "has accounts of its own",
         ),
+        (
+            "controlPlane.kubeconfig.context=c",
+            "this cluster would be the control plane",
+        ),
+        (
+            "controlPlane.kubeconfig.key=config",
+            "this cluster would be the control plane",
+        ),
+        (
+            &format!("{TRY},install.kubeconfig.context=c"),
+            IT_NAMES_NONE,
+        ),
+        (
+            &format!("{TRY},install.kubeconfig.key=config"),
+            IT_NAMES_NONE,
+        ),
+        ("install.kubeconfig.context=c", IT_NAMES_NONE),
+        (
+            "controlPlane.kubeconfig.lifetime=24h",
+            "Armadex issues itself, and it issues none",
+        ),
+        (
+            "install.kubeconfig.secretName=a,controlPlane.kubeconfig.secretName=k,controlPlane.kubeconfig.lifetime=24h",
+            "or leave the lifetime out",
+        ),
         ("install.takeOver=true", "--take-ownership"),
         (
             "controlPlane.servingNamespace=team-a,controlPlane.credentialNamespaces={team-a}",
@@ -277,6 +322,23 @@ fn the_rest_that_does_not_go_together_is_refused_with_the_way_out() -> Result<()
     refused(&[
         ("certificates.mode=existingSecret", "name the Secret"),
         ("certificates.mode=certManager", "name an issuer"),
+        (
+            "certificates.existingSecret=s",
+            "Say certificates.mode: existingSecret",
+        ),
+        (
+            "certificates.certManager.issuerRef.name=ca",
+            "Say certificates.mode: certManager",
+        ),
+        ("service.nodePort=30443", "Say NodePort or LoadBalancer"),
+        (
+            "service.type=NodePort,service.loadBalancerClass=c",
+            "there is no load balancer",
+        ),
+        (
+            "service.loadBalancerSourceRanges={10.0.0.0/8}",
+            "networkPolicy.apiFrom",
+        ),
         (&late, "not less than the duration"),
         (&soon, "the hour that cert-manager takes"),
         (&hasty, "the five minutes that cert-manager takes"),

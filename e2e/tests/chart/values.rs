@@ -90,7 +90,7 @@ fn each_value_is_tried_by_a_file_of_values() -> Result<()> {
 }
 
 /// What is said instead, as JSON, of a value that a file of ci can't do without: that it is refused without it shows nothing of what it does.
-const OTHERWISE: [(&str, &str, &str); 13] = [
+const OTHERWISE: [(&str, &str, &str); 17] = [
     (
         "karmada",
         "controlPlane.kubeconfig.secretName",
@@ -98,12 +98,20 @@ const OTHERWISE: [(&str, &str, &str); 13] = [
     ),
     ("karmada", "controlPlane.kubeconfig.asAdministrator", "true"),
     ("karmada", "install.enabled", "false"),
+    ("karmada", "install.kubeconfig.secretName", r#""other""#),
     (
         "all-server",
         "store.url",
         r#""mysql://other@db.example.com/armadex""#,
     ),
     ("here", "store.urlSecret.name", r#""other""#),
+    (
+        "parts",
+        "store.read.url",
+        r#""postgres://other@replica.example.com/armadex""#,
+    ),
+    ("all-server", "store.migration.enabled", "true"),
+    ("here", "service.type", r#""LoadBalancer""#),
     ("here", "certificates.existingSecret", r#""other""#),
     (
         "parts",
@@ -132,10 +140,10 @@ fn with_another_value_than_the_one_that_is_tried_something_else_is_made() -> Res
     let helm = helm::Helm::ensure()?;
     let untried = untried(&helm)?;
     let names = OTHERWISE.map(|(_, name, _)| name.to_owned());
-    let mode = BTreeSet::from(["mode".to_owned()]);
+    let modes = ["mode", "certificates.mode"].map(str::to_owned);
     assert_eq!(
         untried,
-        &BTreeSet::from(names) | &mode,
+        &BTreeSet::from(names) | &BTreeSet::from(modes),
         "of these no file of ci shows what they do when they are left out"
     );
     for (file, name, value) in OTHERWISE {
@@ -143,6 +151,8 @@ fn with_another_value_than_the_one_that_is_tried_something_else_is_made() -> Res
         differs(&helm, file, &[], &["--set-json", &said])?;
     }
     // Files say more of the one mode than the other one takes.
+    let served = "certificates.mode=existingSecret,certificates.existingSecret=other";
+    differs(&helm, "default", &[], &["--set", served])?;
     let server = ["--set", "store.url=postgres://u@h/d"];
     differs(&helm, "default", &server, &["--set", "mode=parts"])
 }
