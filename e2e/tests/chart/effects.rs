@@ -114,15 +114,85 @@ fn the_service_leads_to_the_pods_that_serve_in_either_mode() -> Result<()> {
         let selector = &services.next().context("a Service")?["spec"]["selector"];
         assert_eq!(selector["app.kubernetes.io/component"], Value::Null);
         for (name, pod) in helm::pods(&made) {
-            let labels = &pod["metadata"]["labels"];
-            let is_selected = selector.as_object().into_iter().flatten();
-            let is_selected = is_selected
-                .clone()
-                .all(|(key, value)| labels[key] == *value);
+            let is_selected = has_all(&pod["metadata"]["labels"], selector);
             let ports = pod["spec"]["containers"][0]["ports"].to_string();
             assert_eq!(is_selected, ports.contains("https"), "{values}: {name}");
         }
     }
+    Ok(())
+}
+
+/// Whether labels are among others.
+fn has_all(labels: &Value, wanted: &Value) -> bool {
+    let mut wanted = wanted.as_object().into_iter().flatten();
+    wanted.all(|(name, value)| labels[name] == *value)
+}
+
+/// Prometheus asks the pods of the Services that the monitor selects, by the name of a port of these.
+#[test]
+fn the_monitor_leads_to_the_metrics_of_each_pod_that_lasts() -> Result<()> {
+    for values in ["default", "all-server", "parts", "here"] {
+        let flags = "metrics.serviceMonitor.enabled=true,networkPolicy.metricsFrom[0].podSelector.matchLabels.a=b";
+        let made = Helm::ensure()?.render(&helm::values_named(values), &["--set", flags])?;
+        let [monitor] = of_kind(&made, "ServiceMonitor")[..] else {
+            panic!("{values}: no monitor, or several");
+        };
+        let selector = &monitor["spec"]["selector"]["matchLabels"];
+        let services = of_kind(&made, "Service").into_iter();
+        let mut services =
+            services.filter(|service| has_all(&service["metadata"]["labels"], selector));
+        let service = services.next().context("no Service is selected")?;
+        assert_eq!(services.next(), None, "{values}: each pod is asked once");
+        let ports = service["spec"]["ports"].as_array().context("ports")?;
+        let endpoint = &monitor["spec"]["endpoints"][0];
+        let mut ports = ports.iter().filter(|port| port["name"] == endpoint["port"]);
+        let target = &ports.next().context("the port of the monitor")?["targetPort"];
+        assert_eq!(endpoint["path"], "/metrics");
+        let mut scraped = 0;
+        for (name, pod) in helm::pods(&made) {
+            let ports = pod["spec"]["containers"][0]["ports"].as_array();
+            let mut ports = ports.into_iter().flatten();
+            let serves = ports.any(|port| port["name"] == *target);
+            let is_selected = has_all(&pod["metadata"]["labels"], &service["spec"]["selector"]);
+            assert_eq!(is_selected, serves, "{values}: {name}");
+            scraped += usize::from(serves);
+        }
+        let kinds = ["Deployment", "StatefulSet"];
+        let workloads = kinds.map(|kind| of_kind(&made, kind).len());
+        assert_eq!(scraped, workloads.iter().sum::<usize>(), "{values}");
+    }
+    Ok(())
+}
+
+/// One that is alone is spread over nothing.
+#[test]
+fn several_pods_are_spread_over_nodes_and_zones_where_nothing_else_is_said() -> Result<()> {
+    let mut spread = 0;
+    for values in ["default", "issued", "here"] {
+        for workload in made(values)? {
+            if !["Deployment", "StatefulSet"]
+                .iter()
+                .any(|kind| workload["kind"] == **kind)
+            {
+                continue;
+            }
+            let (name, spec) = (helm::named(&workload), &workload["spec"]);
+            let said = &spec["template"]["spec"]["topologySpreadConstraints"];
+            // Of those that follow the load the number is not said.
+            if spec["replicas"] == 1 {
+                assert_eq!(*said, Value::Null, "{values}: {name}");
+                continue;
+            }
+            spread += 1;
+            let over = |key: &str| {
+                json!({"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway",
+                    "labelSelector": spec["selector"]})
+            };
+            let expected = ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map(over);
+            assert_eq!(*said, json!(expected), "{values}: {name}");
+        }
+    }
+    assert_eq!(spread, 3);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use armadex_e2e::Kubectl;
 /// Of kinds that helm, Armadex and controllers of Kubernetes make. Events are left out.
 const KINDS: &str = "serviceaccounts,services,secrets,configmaps,persistentvolumeclaims,roles.rbac.authorization.k8s.io,rolebindings.rbac.authorization.k8s.io,\
 clusterroles.rbac.authorization.k8s.io,clusterrolebindings.rbac.authorization.k8s.io,customresourcedefinitions,namespaces,deployments.apps,statefulsets.apps,\
-replicasets.apps,jobs.batch,pods,networkpolicies.networking.k8s.io,poddisruptionbudgets.policy,horizontalpodautoscalers.autoscaling,\
+controllerrevisions.apps,replicasets.apps,cronjobs.batch,jobs.batch,pods,networkpolicies.networking.k8s.io,poddisruptionbudgets.policy,horizontalpodautoscalers.autoscaling,\
 apiservices.apiregistration.k8s.io,leases.coordination.k8s.io,endpointslices.discovery.k8s.io";
 
 /// What a cluster has.
