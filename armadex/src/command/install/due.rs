@@ -7,6 +7,8 @@ use crate::token::Claims;
 
 /// So much later than it is here a token may begin: clocks of a cluster are that close together.
 const APART: i64 = 300;
+/// One that is good for less, in seconds, is renewed too late where somebody looks each half hour and fails once.
+const LEAST: i64 = 7200;
 
 /// What lies in a Secret.
 #[derive(Clone, Copy)]
@@ -35,10 +37,35 @@ pub(super) enum Reason {
     Elsewhere,
     OtherAccount,
     HalfOver,
+    /// It was granted for so little that it is an error. More may be granted by now.
+    TooShort,
     /// The clock here is behind, so nobody knows how much is over.
     Ahead,
     /// The API server said so.
     Refused,
+}
+
+/// For how long a token was granted, beside what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Granted {
+    /// A tenth less may be a rounding.
+    AsAsked,
+    Less,
+    /// Nobody could be relied on to renew it in time.
+    TooLittle,
+}
+
+impl Granted {
+    pub(super) fn of(claims: &Claims, asked: Duration) -> Self {
+        let (asked, life) = (seconds(asked), claims.life());
+        if life >= asked - asked / 10 {
+            Self::AsAsked
+        } else if life >= LEAST {
+            Self::Less
+        } else {
+            Self::TooLittle
+        }
+    }
 }
 
 /// At this time, in seconds since 1970, by the clock here; `None`: not yet.
@@ -57,16 +84,21 @@ pub(super) fn due(kept: Option<Kept<'_>>, wanted: &Wanted<'_>, now: i64) -> Opti
         return Some(Reason::OtherAccount);
     }
     let age = now.saturating_sub(claims.issued);
-    let asked = i64::try_from(wanted.lifetime.as_secs()).unwrap_or(i64::MAX);
     // Of one that is good for longer than is wanted by now, what is wanted counts.
-    let life = claims.life().min(asked);
+    let life = claims.life().min(seconds(wanted.lifetime));
     if age < -APART {
         Some(Reason::Ahead)
     } else if age >= life / 2 {
         Some(Reason::HalfOver)
+    } else if Granted::of(&claims, wanted.lifetime) == Granted::TooLittle {
+        Some(Reason::TooShort)
     } else {
         None
     }
+}
+
+fn seconds(length: Duration) -> i64 {
+    i64::try_from(length.as_secs()).unwrap_or(i64::MAX)
 }
 
 impl fmt::Display for Reason {
@@ -77,6 +109,7 @@ impl fmt::Display for Reason {
             Self::Elsewhere => "the control plane is reached in another way than it says",
             Self::OtherAccount => "its account was made anew, or is another one",
             Self::HalfOver => "half of its time is over",
+            Self::TooShort => "the one of before is good for too little time",
             Self::Ahead => "it begins later than the clock here says: that is behind the clock of the control plane",
             Self::Refused => "the control plane does not take it any more",
         })
@@ -125,10 +158,28 @@ mod tests {
     #[test]
     fn what_the_control_plane_has_granted_counts_where_it_is_less_and_what_is_wanted_where_it_is_more()
      {
-        assert_eq!(after(1799, 3600), None);
-        assert_eq!(after(1800, 3600), Some(Reason::HalfOver));
+        assert_eq!(after(LEAST / 2 - 1, LEAST), None);
+        assert_eq!(after(LEAST / 2, LEAST), Some(Reason::HalfOver));
         assert_eq!(after(WEEK / 2 - 1, 52 * WEEK), None);
         assert_eq!(after(WEEK / 2, 52 * WEEK), Some(Reason::HalfOver));
+    }
+
+    #[test]
+    fn one_that_nobody_could_renew_in_time_is_not_kept_unless_no_more_is_wanted() {
+        assert_eq!(after(60, LEAST - 1), Some(Reason::TooShort));
+        let granted = |asked: u64, life: i64| {
+            let claims = Claims {
+                issued: 0,
+                expires: life,
+                account: None,
+            };
+            Granted::of(&claims, Duration::from_secs(asked))
+        };
+        for enough in [3240, 3600, 7200] {
+            assert_eq!(granted(3600, enough), Granted::AsAsked);
+        }
+        assert_eq!(granted(10_000, LEAST), Granted::Less);
+        assert_eq!(granted(10_000, LEAST - 1), Granted::TooLittle);
     }
 
     #[test]

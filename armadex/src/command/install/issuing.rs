@@ -19,7 +19,7 @@ use tracing::{error, info, warn};
 
 use super::applying::Verb;
 use super::decision::{MANAGER, is_ours, owner};
-use super::due::{Kept, Reason, Wanted, due};
+use super::due::{Granted, Kept, Reason, Wanted, due};
 use super::holders::Holders;
 use super::kubeconfigs::{KUBECONFIG, SecretName, TOKEN, kubeconfig, lifetime, secret, secret_of};
 use super::patience::Patience;
@@ -27,9 +27,6 @@ use crate::command::kubeconfig::{folder_of, source};
 use crate::control_plane::{ControlPlaneFlags, client_of_pod, client_with_token};
 use crate::token::{Claims, now};
 use crate::visible::visible;
-
-/// One that is good for less, in seconds, is renewed too late where somebody looks each half hour and fails once.
-const LEAST: i64 = 7200;
 
 /// What is issued, and where it is kept.
 #[derive(Clone, Debug, Args)]
@@ -219,12 +216,7 @@ impl Issuer {
         let Some(account) = self.account(issued.account).await? else {
             return Ok(verb);
         };
-        let kept = found.as_ref().and_then(claims);
         let Some(reason) = self.reason(issued, found, &account).await else {
-            // A Job is tried twice: what was an error when it was issued is one as long as it is kept.
-            if let Some(kept) = kept {
-                much_less(self.lifetime, &kept)?;
-            }
             return Ok(Verb::Unchanged);
         };
         if !self.dry_run {
@@ -328,41 +320,36 @@ impl Issuer {
     }
 }
 
-/// What the token that is kept says of itself.
-fn claims(kept: &Secret) -> Option<Claims> {
-    let token = kept.data.as_ref()?.get(TOKEN)?;
-    Claims::of(std::str::from_utf8(&token.0).ok()?)
-}
-
-/// What is said of a token that is good for much less than was asked for; a tenth less may be a rounding. An error: nobody could be relied on to renew it in time.
-fn much_less(asked: Duration, granted: &Claims) -> anyhow::Result<Option<String>> {
-    let asked = i64::try_from(asked.as_secs()).unwrap_or(i64::MAX);
-    let life = granted.life();
-    if life >= asked - asked / 10 {
-        return Ok(None);
-    }
+/// What is said of a token that is good for much less than was asked for. An error: it is good for too little.
+fn much_less(asked: Duration, claims: &Claims) -> anyhow::Result<Option<String>> {
     let words = format!(
         "the control plane grants a token for {} minutes, where {} were asked for (--token-lifetime)",
-        life / 60,
-        asked / 60
+        claims.life() / 60,
+        asked.as_secs() / 60
     );
-    ensure!(
-        life >= LEAST,
-        "{words}: let it grant two hours at least (--service-account-max-token-expiration of its kube-apiserver)"
-    );
-    Ok(Some(format!(
-        "{words}: run this again well before half of that is over"
-    )))
+    match Granted::of(claims, asked) {
+        Granted::AsAsked => Ok(None),
+        Granted::Less => Ok(Some(format!(
+            "{words}: run this again well before half of that is over"
+        ))),
+        Granted::TooLittle => bail!(
+            "{words}: let it grant two hours at least (--service-account-max-token-expiration of its kube-apiserver)"
+        ),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use armadex_control_plane::testing::{Host, ServedType};
+    use armadex_control_plane::testing::{Host, Log, ServedType};
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
 
     use super::*;
     use crate::token::token;
 
     const ACCOUNT: &str = "/api/v1/namespaces/fleet/serviceaccounts/armadex";
+    const WEEK: u64 = 7 * 24 * 3600;
     const SECRET: &str = "/api/v1/namespaces/pods/secrets/fleet";
 
     /// Both clusters in one, with an account.
@@ -397,13 +384,44 @@ mod tests {
         }
     }
 
-    /// A token of an hour that was issued so long ago.
-    fn keep(host: &Host, age: i64) {
+    /// A token of the account that was issued so long ago for so long.
+    fn token_of(host: &Host, age: i64, life: i64) -> String {
         let uid = host.get(ACCOUNT).expect("it is there")["metadata"]["uid"].take();
         let issued = now() - age;
-        let claims = json!({"iat": issued, "exp": issued + 3600, "kubernetes.io": {"serviceaccount": {"uid": uid}}});
-        let kept = secret(("pods", "fleet"), "k", &token(&claims));
+        token(
+            &json!({"iat": issued, "exp": issued + life, "kubernetes.io": {"serviceaccount": {"uid": uid}}}),
+        )
+    }
+
+    /// One of an hour.
+    fn keep(host: &Host, age: i64) {
+        let kept = secret(("pods", "fleet"), "k", &token_of(host, age, 3600));
         host.put(SECRET, kept);
+    }
+
+    /// Asks for a week, and is granted so much.
+    fn granted(host: &Host, life: i64) -> Issuer {
+        let (asked, issued) = (host.client(), token_of(host, 0, life));
+        let answers = tower::service_fn(move |request: Request<Body>| {
+            let (asked, issued) = (asked.clone(), issued.clone());
+            async move {
+                if !request
+                    .uri()
+                    .path()
+                    .ends_with("/serviceaccounts/armadex/token")
+                {
+                    return asked.send(request).await;
+                }
+                let issued = json!({"metadata": {}, "spec": {"audiences": []},
+                    "status": {"token": issued, "expirationTimestamp": "2026-01-02T03:04:05Z"}});
+                Ok(Response::new(Body::from(issued.to_string().into_bytes())))
+            }
+        });
+        Issuer {
+            accounts: Objects::namespaced(Client::new(answers, "default"), "fleet"),
+            lifetime: Duration::from_secs(WEEK),
+            ..issuer(host, false)
+        }
     }
 
     async fn run(issuer: &Issuer) -> (Result<(), String>, String) {
@@ -424,17 +442,37 @@ mod tests {
         assert_eq!(host.get(SECRET), before);
     }
 
-    /// The Job that has issued it is tried once more.
+    /// A Job is tried twice, and the same helm command is run again when the control plane grants more.
     #[tokio::test]
-    async fn a_token_that_is_too_short_is_an_error_as_long_as_it_is_kept() {
+    async fn a_token_that_is_too_short_is_an_error_until_more_is_granted() {
         let host = host();
         keep(&host, 60);
-        let asked = Issuer {
-            lifetime: Duration::from_secs(7 * 24 * 3600),
-            ..issuer(&host, false)
-        };
-        let (done, told) = run(&asked).await;
-        assert!(done.is_err(), "{told}");
+        let words = "grants a token for 100 minutes, where 10080 were asked for (--token-lifetime): let it grant two hours at least";
+        for _ in 0..2 {
+            let log = Log::warnings_of("armadex");
+            let (done, told) = run(&granted(&host, 6000)).await;
+            let error = done.expect_err("it is too short");
+            assert!(error.starts_with("1 of 1 kubeconfigs"), "{error}");
+            assert_eq!(told, "");
+            let said = log.told();
+            assert!(said.iter().any(|line| line.contains(words)), "{said:#?}");
+        }
+        let log = Log::warnings_of("armadex");
+        for (life, verb, warnings) in [
+            (7200, "configured", 1),
+            (7200, "unchanged", 1),
+            (WEEK.cast_signed(), "unchanged", 1),
+        ] {
+            let (done, told) = run(&granted(&host, life)).await;
+            assert_eq!(done, Ok(()));
+            assert_eq!(told, format!("secret/fleet {verb} in pods\n"));
+            assert_eq!(log.told().len(), warnings);
+        }
+        keep(&host, 60);
+        let (done, told) = run(&granted(&host, WEEK.cast_signed())).await;
+        assert_eq!(done, Ok(()));
+        assert_eq!(told, "secret/fleet configured in pods\n");
+        assert_eq!(log.told().len(), 1);
     }
 
     #[tokio::test]
@@ -464,25 +502,5 @@ mod tests {
         assert!(error.starts_with("1 of 1 kubeconfigs"), "{error}");
         assert_eq!(told, "");
         assert_eq!(host.get(SECRET), before);
-    }
-
-    #[test]
-    fn a_token_that_is_good_for_much_less_than_was_asked_for_is_told() {
-        let granted = |asked: u64, life: i64| {
-            let claims = Claims {
-                issued: 0,
-                expires: life,
-                account: None,
-            };
-            much_less(Duration::from_secs(asked), &claims)
-        };
-        for enough in [3240, 3600, 7200] {
-            assert_eq!(granted(3600, enough).expect("it is"), None);
-        }
-        let told = granted(10_000, 7200).expect("it can be renewed in time");
-        let told = told.expect("it is much less");
-        assert!(told.contains("for 120 minutes, where 166"), "{told}");
-        let refused = granted(10_000, 7199).expect_err("it can't").to_string();
-        assert!(refused.contains("grant two hours at least"), "{refused}");
     }
 }
