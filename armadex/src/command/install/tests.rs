@@ -353,6 +353,27 @@ async fn a_second_release_takes_nothing_from_the_first_unless_it_is_told_to() {
     done.expect_err("it is the next one's");
 }
 
+/// Also of a policy that is there and was not named; where no rights are given, as by renewals, nobody asks.
+#[tokio::test(start_paused = true)]
+async fn a_serving_certificate_among_secrets_that_others_read_is_refused_before_anything_is_made() {
+    let host = serving_host("True");
+    let words = "name a namespace that is for it alone";
+    for namespace in ["clusterpedia-system", "default"] {
+        let (done, lines) = install(&host, &["--serving-namespace", namespace]).await;
+        let error = done.expect_err(namespace);
+        assert!(error.contains(words), "{error}");
+        assert_eq!(lines, [""; 0]);
+        let renewing = ["--serving-namespace", namespace, "--only", "kubeconfigs"];
+        assert_eq!(install(&host, &renewing).await, (Ok(()), Vec::new()));
+    }
+    let (done, _) = install(&host, &["--policies", "karmada"]).await;
+    assert_eq!(done, Ok(()));
+    let (done, lines) = install(&host, &["--serving-namespace", "karmada-cluster"]).await;
+    let error = done.expect_err("the policy's credentials lie there");
+    assert!(error.contains(words), "{error}");
+    assert_eq!(lines, [""; 0]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_not_asked_for_any_more_is_withdrawn() {
     let host = serving_host("True");
