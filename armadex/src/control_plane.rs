@@ -1,5 +1,7 @@
 //! The control plane that Armadex is installed on: how it is reached.
 
+mod proxy;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -7,6 +9,7 @@ use anyhow::{Context as _, bail, ensure};
 use armadex_control_plane::limited;
 use armadex_synchro::ControlPlane as Way;
 use clap::Args;
+use http::Uri;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use tracing::warn;
@@ -14,7 +17,7 @@ use tracing::warn;
 /// Which control plane, and as whom.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ControlPlaneFlags {
-    /// Kubeconfig of the control plane. Without it: `$KUBECONFIG`, the service account of the pod, `~/.kube/config`.
+    /// Kubeconfig of the control plane. Without it: `$KUBECONFIG`, the service account of the pod, `~/.kube/config`. Its `proxy-url` counts, or else `$HTTPS_PROXY` but for what `$NO_PROXY` names.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig, if not its current one.
@@ -86,9 +89,14 @@ impl ControlPlaneFlags {
                 .merge(next)
                 .with_context(|| format!("cannot use the kubeconfig {}", path.display()))?;
         }
-        Config::from_custom_kubeconfig(all, &options)
-            .await
-            .with_context(|| format!("cannot use the kubeconfig {}", listed(&files)))
+        let wrong = || format!("cannot use the kubeconfig {}", listed(&files));
+        let environment = &proxy::Environment::of_process();
+        let proxy = proxy::to_cluster(&all, self.context.as_deref(), environment);
+        let proxy = proxy.with_context(wrong)?;
+        let config = Config::from_custom_kubeconfig(all, &options).await;
+        let mut config = config.with_context(wrong)?;
+        config.proxy_url = proxy;
+        Ok(config)
     }
 
     /// Where the control plane is said. What was said first counts, also where it is wrong: the next place may lead to another cluster, which would be taken
@@ -135,9 +143,17 @@ fn client_of(mut config: Config) -> anyhow::Result<(Client, String)> {
     Ok((limited(client), server))
 }
 
-/// Without what somebody may have written before an @.
+/// With the proxy on the way, if there is one: what goes wrong may be wrong there.
 fn server(config: &Config) -> String {
-    let url = &config.cluster_url;
+    let server = told(&config.cluster_url);
+    match &config.proxy_url {
+        Some(proxy) => format!("{server} by the proxy {}", told(proxy)),
+        None => server,
+    }
+}
+
+/// Without what somebody may have written before an @.
+fn told(url: &Uri) -> String {
     let scheme = url.scheme_str().unwrap_or("https");
     let authority = url.authority().map_or("", |authority| authority.as_str());
     let host = authority.rsplit('@').next().unwrap_or_default();
@@ -311,6 +327,12 @@ mod tests {
         assert_eq!(
             of("https://me:secret@[::1]:6443/prefix"),
             "https://[::1]:6443"
+        );
+        let mut config = Config::new(Uri::from_static("https://karmada:5443"));
+        config.proxy_url = Some(Uri::from_static("http://me:secret@proxy:3128"));
+        assert_eq!(
+            server(&config),
+            "https://karmada:5443 by the proxy http://proxy:3128"
         );
     }
 

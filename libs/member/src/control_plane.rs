@@ -1,6 +1,7 @@
 //! The control plane as a way to members: it asks one itself for what it is asked for below the subresource `proxy` of the object that stands for that
 //! member, as Karmada does for `clusters/NAME/proxy`. Requests carry the credentials that the control plane is asked with, and none of a member.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use armadex_crds::{ControlPlaneProxy, is_subdomain};
@@ -11,6 +12,7 @@ use tower::{BoxError, Layer as _, ServiceExt as _};
 
 use crate::connection::Endpoint;
 use crate::error::ConfigError;
+use crate::proxy;
 use crate::transport::{self, ClientMaker};
 
 /// Where the control plane is, and how it is asked. Clones share its credentials.
@@ -28,7 +30,11 @@ impl ControlPlane {
             |error: kube::Error| ConfigError::invalid(FIELD, format!("is not reached: {error}"));
         let server = Endpoint::parse(FIELD, &config.cluster_url.to_string())?;
         let tls = config.rustls_client_config().map_err(wrong)?;
-        let make = transport::maker_to_anywhere(config.tls_server_name.as_deref(), tls)?;
+        let proxy = config.proxy_url.as_ref().map(ToString::to_string);
+        let proxy =
+            proxy.map(|url| proxy::parse("the proxy of the control plane", &url, &BTreeMap::new()));
+        let server_name = config.tls_server_name.as_deref();
+        let make = transport::maker_to_anywhere(server_name, tls, proxy.transpose()?.as_ref())?;
         let token = config.auth_layer().map_err(wrong)?;
         let headers = config.extra_headers_layer().map_err(wrong)?;
         let authenticated = move |windows| {
@@ -108,6 +114,10 @@ pub(crate) fn checked(proxy: &ControlPlaneProxy) -> Result<ControlPlaneProxy, Co
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::Empty;
+    use tokio::io::{AsyncBufReadExt as _, BufReader};
+    use tokio::net::TcpListener;
+
     use super::*;
 
     fn proxy(name: &str) -> ControlPlaneProxy {
@@ -117,6 +127,51 @@ mod tests {
             resource: "clusters".into(),
             name: name.into(),
         }
+    }
+
+    /// It answers whatever it is asked to connect to.
+    #[tokio::test]
+    async fn it_is_asked_by_the_proxy_of_its_kubeconfig() {
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let asked = tokio::spawn(async move {
+            let (socket, _) = listener.accept().await.expect("a connection");
+            let mut lines = BufReader::new(socket).lines();
+            let mut head = Vec::new();
+            while let Some(line) = lines.next_line().await.expect("text") {
+                if line.is_empty() {
+                    break;
+                }
+                head.push(line);
+            }
+            head
+        });
+        let mut config = Config::new("https://karmada.example.com:5443".parse().expect("a URL"));
+        config.proxy_url = Some(
+            format!("http://me:p%40ss@{address}")
+                .parse()
+                .expect("a URL"),
+        );
+        let control_plane = ControlPlane::new(&config).expect("a way");
+        let client = (control_plane.make())(transport::LIST_WINDOWS);
+        let request = http::Request::get("https://karmada.example.com:5443/version");
+        let request = request.body(Empty::new()).expect("a request");
+        client
+            .oneshot(request)
+            .await
+            .map(drop)
+            .expect_err("it connects nobody");
+        let head = asked.await.expect("no panic");
+        assert_eq!(head[0], "CONNECT karmada.example.com:5443 HTTP/1.1");
+        // me:p@ss
+        let login = "proxy-authorization: Basic bWU6cEBzcw==";
+        assert!(
+            head.iter().any(|line| line.eq_ignore_ascii_case(login)),
+            "{head:?}"
+        );
     }
 
     #[test]

@@ -102,16 +102,27 @@ pub(crate) fn client_maker(connection: &Connection) -> Result<ClientMaker, Confi
     let tcp = tcp_connector(&connection.allowed);
     let server_name = connection.server_name.as_deref();
     let to_member = https(server_name, tls::client_config(connection)?)?;
-    let Some(proxy) = &connection.proxy else {
-        return Ok(maker(to_member.wrap_connector(tcp)));
+    let to_proxy = || tls::proxy_config(connection);
+    through(connection.proxy.as_ref(), to_proxy, to_member, tcp)
+}
+
+/// Straight, or by a proxy, which is asked with a TLS configuration of its own.
+fn through(
+    proxy: Option<&Proxy>,
+    to_proxy: impl FnOnce() -> Result<rustls::ClientConfig, ConfigError>,
+    to_server: Builder,
+    tcp: Tcp,
+) -> Result<ClientMaker, ConfigError> {
+    let Some(proxy) = proxy else {
+        return Ok(maker(to_server.wrap_connector(tcp)));
     };
     Ok(match proxy.url.scheme_str() {
-        Some("socks5") => maker(to_member.wrap_connector(socks(proxy, tcp))),
+        Some("socks5") => maker(to_server.wrap_connector(socks(proxy, tcp))),
         Some("https") => {
-            let tcp = to_https_proxy(tls::proxy_config(connection)?, tcp);
-            maker(to_member.wrap_connector(tunnel(proxy, tcp)?))
+            let tcp = to_https_proxy(to_proxy()?, tcp);
+            maker(to_server.wrap_connector(tunnel(proxy, tcp)?))
         }
-        _ => maker(to_member.wrap_connector(tunnel(proxy, tcp)?)),
+        _ => maker(to_server.wrap_connector(tunnel(proxy, tcp)?)),
     })
 }
 
@@ -137,13 +148,15 @@ async fn in_time<T>(connecting: impl Future<Output = Result<T, BoxError>>) -> Re
     })
 }
 
-/// The same to a server that may be anywhere.
+/// The same to a server that may be anywhere. Its CAs count for a proxy, too, as for all else that is asked there.
 pub(crate) fn maker_to_anywhere(
     server_name: Option<&str>,
     config: rustls::ClientConfig,
+    proxy: Option<&Proxy>,
 ) -> Result<ClientMaker, ConfigError> {
     let tcp = tcp_connector(&AllowList::of_all());
-    Ok(maker(https(server_name, config)?.wrap_connector(tcp)))
+    let to_server = https(server_name, config.clone())?;
+    through(proxy, || Ok(config), to_server, tcp)
 }
 
 type Builder = HttpsConnectorBuilder<hyper_rustls::builderstates::WantsProtocols3>;
