@@ -242,6 +242,9 @@ pub struct PediaClusterStatus {
     /// Kubernetes version of the member.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
+    /// By what the member is told from another one at the same address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<IdentitySource>,
     /// Validated, SynchroRunning, ClusterHealthy, Ready.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
@@ -255,6 +258,17 @@ pub struct PediaClusterStatus {
     /// What the last audit of all synced resources found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<ClusterAudit>,
+}
+
+/// By what a member is told from another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum IdentitySource {
+    /// The uid of its namespace `kube-system`.
+    KubeSystemNamespace,
+    /// The uid of its Service `default/kubernetes`, where the namespace may not be read.
+    KubernetesService,
+    /// The CA bundle by which its API server is believed, and its address, where neither may be read.
+    CertificateAuthority,
 }
 
 /// What came of comparing what is stored of a cluster with the member, resource by resource.

@@ -1,6 +1,6 @@
 //! The kinds of the control plane: PediaCluster, ClusterSyncResources, ClusterImportPolicy and
-//! PediaClusterLifecycle as Rust types, the words of their conditions, and their
-//! CustomResourceDefinitions.
+//! PediaClusterLifecycle as Rust types, the words of their conditions, the rights that a member is
+//! asked with, and their CustomResourceDefinitions.
 //!
 //! Names, fields, columns, condition types and reasons are Clusterpedia's, so that its objects
 //! apply unchanged; what is ours is an optional field and says so. No IO.
@@ -16,6 +16,7 @@ pub mod conditions;
 mod definitions;
 mod import_policy;
 mod lifecycle;
+pub mod member_rights;
 mod misfits;
 mod names;
 mod read_yaml;
@@ -27,8 +28,8 @@ mod sync_resources;
 pub use base64_bytes::{Base64Bytes, InvalidBase64};
 pub use cluster::{
     AuthenticationFrom, AuthorizationMode, ClusterAudit, Connection, ControlPlaneProxy,
-    GroupResourcesStatus, PediaCluster, PediaClusterSpec, PediaClusterStatus, ResourceAudit,
-    ResourceStatus, ResourceSyncCondition, ResourceSyncStatus, SecretKeyRef,
+    GroupResourcesStatus, IdentitySource, PediaCluster, PediaClusterSpec, PediaClusterStatus,
+    ResourceAudit, ResourceStatus, ResourceSyncCondition, ResourceSyncStatus, SecretKeyRef,
 };
 pub use definitions::{all, files, yaml};
 pub use import_policy::{

@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::{Backoff, LIVED, jittered};
+use armadex_crds::IdentitySource;
 use armadex_crds::conditions::ClusterHealthyReason;
 use armadex_member::MemberError;
 use tokio::sync::watch;
@@ -73,6 +74,8 @@ enum Pause {
     Unhealthy,
     /// Another cluster answers.
     Stranger,
+    /// The member does not say any more who it is, in the way in which it did.
+    Nameless,
     /// Another connection.
     Changed,
     /// The API server answers, which was asked by the control plane.
@@ -119,7 +122,7 @@ impl Session {
                 away.is_away(Instant::now());
             }
             match pause {
-                Pause::Unhealthy if lasted < LIVED => {
+                Pause::Unhealthy | Pause::Nameless if lasted < LIVED => {
                     self.pause(backoff.next(rand::random())).await;
                 }
                 Pause::Stranger => {
@@ -248,7 +251,7 @@ impl Session {
             etags,
             cluster,
         } = reached;
-        self.say_connected(way, &version);
+        self.say_connected(way, &version, identity.source());
         health.concerns(cluster);
         Box::pin(health.reached(version)).await;
         let hurried = Arc::clone(&streams.discovery().hurried);
@@ -258,8 +261,8 @@ impl Session {
         let found = Box::pin(self.apply(&resources, discovery.served(), streams)).await;
         // It is needed no more, and may have thousands of types.
         drop(discovery);
-        let mut auditing = None;
-        let mut rediscovery = streams.rediscovery(way, &resources, (etags, found));
+        let rediscovery = streams.rediscovery(way, &resources, (etags, found));
+        let (mut auditing, mut rediscovery) = (None, rediscovery);
         let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
         loop {
             let audit = || streams.are_known().then(|| self.audit(&connected));
@@ -267,6 +270,7 @@ impl Session {
             tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return Pause::Cancelled,
                 () = connected.stranger.cancelled() => return Pause::Stranger,
+                () = connected.nameless.cancelled() => return Pause::Nameless,
                 () = &mut again => return Pause::Straight,
                 () = changed(&mut self.wanted) => {
                     let now = self.wanted.borrow_and_update().clone();
@@ -280,7 +284,7 @@ impl Session {
                 () = &mut probe => {
                     tokio::select! {
                         () = is_to_end(&self.cancel, &self.left) => return Pause::Cancelled,
-                        verdict = Box::pin(health.check(&way.member)) => if verdict == Verdict::Lost {
+                        verdict = Box::pin(health.check(&way.member, streams.one())) => if verdict == Verdict::Lost {
                             return Pause::Unhealthy;
                         },
                     }
@@ -307,7 +311,7 @@ impl Session {
     /// Tells of a member that does not say what it serves.
     fn discovers<T>(&self, answer: &Result<T, MemberError>, rediscovery: &mut Rediscovery) {
         if let Err(error) = answer
-            && rediscovery.failed(&error.to_string())
+            && rediscovery.failed(&reach::undiscovered(error))
         {
             warn!(cluster = %self.name, error = %error, "discovery failed, retrying");
         }
@@ -315,7 +319,13 @@ impl Session {
         self.board.update(|facts| facts.undiscovered = trouble);
     }
 
-    fn say_connected(&self, way: &Way, version: &str) {
+    fn say_connected(
+        &self,
+        way: &Way,
+        version: &Result<String, MemberError>,
+        identity: IdentitySource,
+    ) {
+        let version = version.as_deref().unwrap_or_default();
         match &way.around {
             None => info!(cluster = %self.name, version, "connected"),
             Some(why) => {
@@ -325,6 +335,7 @@ impl Session {
         self.board.update(|facts| {
             facts.apiserver = way.member.server().to_string();
             facts.around.clone_from(&way.around);
+            facts.identity = Some(identity);
             facts.running = Running::Yes;
             facts.undiscovered = None;
         });

@@ -24,8 +24,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::{Backoff, jittered};
-use armadex_member::MemberError;
-use armadex_model::{ClusterName, ResourceType};
+use armadex_crds::member_rights;
+use armadex_member::{Identity, MemberError};
+use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{ClusterId, MemberPosition, Phase};
 use futures::FutureExt as _;
 use tokio::time::Instant;
@@ -122,9 +123,9 @@ struct Stream {
     asked_wait: Duration,
     /// The stored position is older than where the stream is.
     behind: bool,
-    /// Where it stood when it was opened, while its rows are hidden: it is not known yet whether the member lets them be read. A list that is stored to its
-    /// end shows them, and leads elsewhere.
-    hidden: Option<Box<MemberPosition>>,
+    /// Where it stood when it was opened, to be written once the member lets its rows be read: they are hidden until then, or the member was known by something
+    /// else. A list that is stored to its end shows them, and leads elsewhere.
+    restated: Option<Box<MemberPosition>>,
     /// The member was asked how far it is, and what it answered was not understood.
     puzzled: bool,
     /// Since when it is in doubt who the member is.
@@ -173,7 +174,7 @@ impl Stream {
             is_long: false,
             asked_wait: Duration::ZERO,
             behind: false,
-            hidden: None,
+            restated: None,
             puzzled: false,
             doubted,
             pace: Pace::default(),
@@ -203,7 +204,7 @@ impl Stream {
                 Some(Good::Changes) => self.waits.brought_changes(),
                 Some(Good::Nothing) | None => {}
             }
-            let next = step(state, outcome, &self.context.connected.identity);
+            let next = step(state, outcome, self.context.connected.identity.as_str());
             state = next.state;
             if next.wait != Wait::No || !matches!(state, State::Listing(_)) {
                 self.turn = Turn::default();
@@ -283,8 +284,6 @@ impl Stream {
             Ok(stream) => stream,
             Err(refused) => return Ok(self.failed_for(refused.reason())),
         };
-        let hidden = stream.position.clone().filter(|_| stream.hidden);
-        self.hidden = hidden.map(Box::new);
         self.opened = Some(Opened {
             resource: stream.resource,
             epoch: stream.epoch,
@@ -294,7 +293,40 @@ impl Stream {
         if stream.position.as_ref().is_some_and(live) {
             self.context.report.listed();
         }
-        Ok(Outcome::Opened(stream.position))
+        self.take_up(stream.position, stream.hidden).await
+    }
+
+    /// Goes on where the stream stood, which is written once more if its rows are hidden, or the member was known by something else then.
+    async fn take_up(
+        &mut self,
+        position: Option<MemberPosition>,
+        is_hidden: bool,
+    ) -> Result<Outcome, Halt> {
+        let Some(stored) = position else {
+            self.restated = None;
+            return Ok(Outcome::Opened(None));
+        };
+        let known = async |stream: &mut Self| stream.known_by_now(stored.clone()).await;
+        let position = match self.until_cancelled(known).await? {
+            Ok(position) => position,
+            Err(outcome) => return Ok(outcome),
+        };
+        let is_news = is_hidden || position != stored;
+        self.restated = is_news.then(|| Box::new(position.clone()));
+        Ok(Outcome::Opened(Some(position)))
+    }
+
+    /// A position with the identity by which the member is known now, if it is this member's.
+    async fn known_by_now(&mut self, position: MemberPosition) -> Result<MemberPosition, Outcome> {
+        let connected = Arc::clone(&self.context.connected);
+        match connected.is(&Identity::stored(&position.member)).await {
+            Err(error) => Err(self.failed(&error)),
+            Ok(false) => Ok(position),
+            Ok(true) => Ok(MemberPosition {
+                member: connected.identity.as_str().to_owned(),
+                ..position
+            }),
+        }
     }
 
     /// Whether a list would bring on a stream that stopped because the cluster is full: so full that of a watch only what leaves is written, up to the first change
@@ -308,7 +340,7 @@ impl Stream {
     /// A member that tells how far it is lets what is stored of it be read.
     async fn show(&mut self, outcome: &Outcome) -> Result<(), Halt> {
         if let Outcome::Present(_) = outcome
-            && let Some(position) = self.hidden.take()
+            && let Some(position) = self.restated.take()
         {
             let opened = self.opened()?;
             self.writer.write(opened, vec![], Some(*position)).await?;
@@ -341,6 +373,11 @@ impl Stream {
     async fn recognize(&mut self) -> Result<(), Outcome> {
         let connected = Arc::clone(&self.context.connected);
         match connected.identity_since(self.doubted).await {
+            Err(error) if error.hides_identity() => {
+                // Its session is told, and looks for another way to know it.
+                connected.nameless.cancel();
+                Err(Outcome::Failed)
+            }
             Err(error) => Err(self.failed(&error)),
             Ok(identity) if identity != connected.identity => {
                 // Its session is told, and says the rest.
@@ -397,7 +434,20 @@ impl Stream {
             }
             return Outcome::Gone;
         }
-        self.failed_for(&error.to_string())
+        let words = match error.is_forbidden() {
+            true => format!("{error}: {}", self.lacking()),
+            false => error.to_string(),
+        };
+        self.failed_for(&words)
+    }
+
+    /// The right that its account lacks where the member refuses it.
+    fn lacking(&self) -> String {
+        let GroupVersionResource {
+            group, resource, ..
+        } = &self.context.resource.gvr;
+        let rule = member_rights::of_resources(group, vec![resource.clone()]);
+        member_rights::advice(&rule)
     }
 
     fn failed_for(&mut self, words: &str) -> Outcome {
@@ -481,7 +531,7 @@ impl Stream {
 
     /// A list is stored to its end.
     fn list_is_stored(&mut self) {
-        self.hidden = None;
+        self.restated = None;
         self.made_place = false;
         self.was_full = false;
     }
@@ -501,7 +551,7 @@ impl Stream {
     fn position(&self, version: &str, phase: Phase) -> MemberPosition {
         MemberPosition {
             resource_version: version.to_owned(),
-            member: self.context.connected.identity.clone(),
+            member: self.context.connected.identity.as_str().to_owned(),
             phase,
         }
     }

@@ -25,7 +25,7 @@ use serde_json::json;
 pub(crate) use self::breaking::{BreakingSink, unavailable};
 pub(crate) use self::control_plane::ControlPlane;
 pub(crate) use self::gate::Gate;
-pub(crate) use self::member::ScriptedMember;
+pub(crate) use self::member::{IDENTITY_PATH, ScriptedMember};
 
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;

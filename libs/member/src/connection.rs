@@ -1,10 +1,12 @@
 //! How to reach a member, checked: the value between [`crate::validate()`] and [`crate::Member`].
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::Ipv6Addr;
 
 use http::Uri;
 use http::uri::Scheme;
+use sha2::{Digest as _, Sha256};
 
 use crate::allow_list::AllowList;
 use crate::error::ConfigError;
@@ -37,6 +39,27 @@ impl Connection {
     pub fn leads_straight(&self) -> bool {
         let has_credential = self.token.is_some() || self.certificate.is_some();
         has_credential || self.control_plane_proxy.is_none()
+    }
+
+    /// Who vouches for whoever is at the address, as a digest of both. `None` where nobody does, or whoever vouches for all the world.
+    pub(crate) fn authority(&self) -> Option<String> {
+        let Trust::Bundle(certificates) = &self.trust else {
+            return None;
+        };
+        if self.server.is_plain() {
+            return None;
+        }
+        let certificates = BTreeSet::from_iter(certificates);
+        let mut digest = Sha256::new().chain_update(self.server.normal());
+        for certificate in certificates {
+            digest.update(Sha256::digest(certificate));
+        }
+        let digest = digest.finalize();
+        Some(
+            digest
+                .iter()
+                .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")),
+        )
     }
 }
 
@@ -197,6 +220,32 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn whoever_is_vouched_for_is_known_by_the_address_and_the_bundle() {
+        let of = |server: &str, trust: Trust| Connection {
+            trust,
+            ..Connection::plain(server)
+        };
+        let bundle = |certificates: &[&str]| {
+            let certificates = certificates.iter().map(|text| text.as_bytes().to_vec());
+            Trust::Bundle(certificates.collect())
+        };
+        let known = of("https://a", bundle(&["x", "y"])).authority();
+        assert!(known.is_some());
+        let again = of("https://A:443/", bundle(&["y", "x", "x"]));
+        assert_eq!(again.authority(), known);
+        for other in [
+            of("https://b", bundle(&["x", "y"])),
+            of("https://a", bundle(&["x"])),
+            of("http://a", bundle(&["x", "y"])),
+            of("https://a", Trust::System),
+            of("https://a", Trust::Anyone),
+        ] {
+            assert_ne!(other.authority(), known, "{other:?}");
+        }
+        assert_eq!(of("https://a", Trust::Anyone).authority(), None);
     }
 
     #[test]

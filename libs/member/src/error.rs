@@ -168,6 +168,12 @@ pub enum MemberError {
         /// What it is about.
         details: Option<Box<StatusDetails>>,
     },
+    /// There is nothing by which the member could be told from others.
+    #[error("{what} is not to be had")]
+    Nameless {
+        /// By what it was to be known.
+        what: &'static str,
+    },
     /// The answer is not what Kubernetes answers.
     #[error("the answer to {path} is not understood: {problem}")]
     Malformed {
@@ -209,6 +215,18 @@ impl MemberError {
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.code() == Some(410)
+    }
+
+    /// It knows who asks, who may not ask for that: 403.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        self.code() == Some(403)
+    }
+
+    /// By what was asked for nobody can know who the member is, and by something else one may.
+    #[must_use]
+    pub fn hides_identity(&self) -> bool {
+        self.is_forbidden() || matches!(self, Self::Nameless { .. })
     }
 
     /// What was asked for was waited for in vain, here or by a proxy before the member: more of it is waited for longer.

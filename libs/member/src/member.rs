@@ -1,9 +1,12 @@
 //! One member at work: what may be asked of it, each with time-outs on its phases and never on a whole stream.
 
+mod identity;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use armadex_crds::ControlPlaneProxy;
+use armadex_model::GroupVersionResource;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, ETAG, IF_NONE_MATCH, RETRY_AFTER, USER_AGENT,
 };
@@ -63,6 +66,8 @@ pub struct Member {
     server: Endpoint,
     headers: HeaderMap,
     leads: Leads,
+    /// Who vouches for whoever answers there, as a digest.
+    authority: Option<String>,
     make: ClientMaker,
     connections: Mutex<Arc<Connections>>,
     heard: Arc<Heard>,
@@ -129,7 +134,11 @@ impl Member {
             let value = [b"Bearer ".as_slice(), token.expose()].concat();
             headers.insert(AUTHORIZATION, secret_header(&value)?);
         }
-        Ok(Self::at(connection.server.clone(), headers, leads, make))
+        let member = Self::at(connection.server.clone(), headers, leads, make);
+        Ok(Self {
+            authority: connection.authority(),
+            ..member
+        })
     }
 
     /// The member behind an object of the control plane: asked there, with the credentials that the control plane is asked with.
@@ -147,6 +156,7 @@ impl Member {
             server,
             headers,
             leads,
+            authority: None,
             make: Arc::clone(make),
             connections: Mutex::new(Connections::new(make)),
             heard: Arc::default(),
@@ -180,17 +190,45 @@ impl Member {
         &self.server
     }
 
-    /// Asks `/readyz`, or `/healthz` where there is none.
-    pub async fn probe(&self) -> Result<(), MemberError> {
+    /// Asks `/readyz`, or `/healthz` where there is none. A member that forbids that is there: then it is asked for its version, and where that is forbidden too,
+    /// for a list of one object of this type.
+    pub async fn probe(&self, listed: Option<&GroupVersionResource>) -> Result<(), MemberError> {
         let check = async {
-            match self.text("/readyz").await {
+            let mut answer = match self.text("/readyz").await {
                 Err(error) if error.code() == Some(404) => self.text("/healthz").await,
                 other => other,
+            };
+            if self.forbids(&answer) {
+                answer = self.text("/version").await;
+            }
+            match listed {
+                Some(resource) if self.forbids(&answer) => self.list_one(resource).await,
+                _ => answer.map(drop),
             }
         };
-        within("answer to the health check", PROBE_TIMEOUT, check)
+        let answer = within("answer to the health check", PROBE_TIMEOUT, check).await;
+        match self.forbids(&answer) {
+            true => Ok(()),
+            false => answer,
+        }
+    }
+
+    /// Whether it is the member that refuses, which it is not known to be where the control plane is asked for it.
+    fn forbids<T>(&self, answer: &Result<T, MemberError>) -> bool {
+        let is_forbidden = answer.as_ref().is_err_and(MemberError::is_forbidden);
+        is_forbidden && self.leads != Leads::ByControlPlane
+    }
+
+    async fn list_one(&self, resource: &GroupVersionResource) -> Result<(), MemberError> {
+        let request = ListRequest {
+            resource,
+            limit: 1,
+            continue_token: None,
+        };
+        let (client, path) = (self.connections().for_question(), request.path());
+        self.outline_of(client, &path, METADATA_LIST)
             .await
-            .map(|_| ())
+            .map(drop)
     }
 
     /// `gitVersion` of the API server.
@@ -203,32 +241,6 @@ impl Member {
         let version: Version = self.outline("/version", JSON).await?;
         let version = Words::within(VERSION_CHARS, &version.git_version);
         Ok(version.as_str().to_owned())
-    }
-
-    /// Who the member is: the uid of its `kube-system` namespace, which lives as long as the cluster does.
-    pub async fn identity(&self) -> Result<String, MemberError> {
-        self.identity_over(self.connections().for_question()).await
-    }
-
-    /// The same of whoever watches are asked of: each connection to an address may lead to another cluster.
-    pub async fn identity_of_watches(&self) -> Result<String, MemberError> {
-        let (client, seat) = self.connections().watches.take();
-        let _ahead = seat.connection().await;
-        self.identity_over(client).await
-    }
-
-    async fn identity_over(&self, client: HttpClient) -> Result<String, MemberError> {
-        #[derive(Deserialize)]
-        struct Namespace {
-            metadata: Metadata,
-        }
-        #[derive(Deserialize)]
-        struct Metadata {
-            uid: String,
-        }
-        let path = "/api/v1/namespaces/kube-system";
-        let namespace: Namespace = self.outline_over(client, path, JSON).await?;
-        number(path, namespace.metadata.uid)
     }
 
     /// The collection's present resourceVersion, by a list of at most one object's metadata.

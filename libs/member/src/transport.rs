@@ -303,11 +303,11 @@ mod tests {
         });
         let member = Member::new(&Connection::plain(&format!("https://{address}")));
         let member = member.expect("a member");
-        let told = member.probe().await.expect_err("no TLS");
+        let told = member.probe(None).await.expect_err("no TLS");
         assert!(matches!(told, MemberError::Untrusted { .. }), "{told:?}");
         assert!(!told.is_silence());
         speaks_no_tls.await.expect("no panic");
-        let told = member.probe().await.expect_err("nobody listens");
+        let told = member.probe(None).await.expect_err("nobody listens");
         assert!(matches!(told, MemberError::Unreachable { .. }), "{told:?}");
         assert!(told.is_silence());
     }
@@ -319,7 +319,7 @@ mod tests {
             .into_iter()
             .collect();
         let member = Member::new(&connection).expect("a member");
-        let told = member.probe().await.expect_err("nobody is asked");
+        let told = member.probe(None).await.expect_err("nobody is asked");
         assert!(matches!(told, MemberError::Barred { .. }), "{told:?}");
         assert!(!told.is_silence());
         let words = "localhost leads to no address that members may have (--member-addresses)";
@@ -351,7 +351,7 @@ mod tests {
         };
         let member = Member::through_pipes(&connection, dial).expect("a member");
         let begun = Instant::now();
-        member.probe().await.expect("an answer");
+        member.probe(None).await.expect("an answer");
         let at = is_closed.recv().await.expect("an end");
         let after = at - begun;
         assert!((25..=61).contains(&after.as_secs()), "{after:?}");

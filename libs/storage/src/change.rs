@@ -81,7 +81,7 @@ pub struct Object {
 pub struct MemberPosition {
     /// The collection's resourceVersion, to resume a watch from.
     pub resource_version: String,
-    /// The member's identity (uid of its kube-system namespace): a version of another member means nothing here.
+    /// The member's identity (the uid of its kube-system namespace, where that may be read): a version of another member means nothing here.
     pub member: String,
     /// How far the stream got.
     pub phase: Phase,

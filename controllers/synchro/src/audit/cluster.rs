@@ -31,7 +31,7 @@ pub(crate) struct AuditedCluster {
 
 impl AuditedCluster {
     pub(super) fn compared(&self) -> Compared {
-        (self.id, self.connected.identity.clone())
+        (self.id, self.connected.identity.as_str().to_owned())
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use armadex_crds::conditions::ClusterHealthyReason;
 use armadex_member::{Member, MemberError};
+use armadex_model::GroupVersionResource;
 use armadex_storage::ClusterId;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -130,8 +131,8 @@ impl Health {
     }
 
     /// The member answered all that is asked of it first.
-    pub(super) async fn reached(&mut self, version: String) {
-        self.is_of(Ok(version));
+    pub(super) async fn reached(&mut self, version: Result<String, MemberError>) {
+        self.is_of(version);
         self.good().await;
     }
 
@@ -141,14 +142,18 @@ impl Health {
         self.bad(reason, words).await
     }
 
-    /// Probes once, unless that is known.
-    pub(super) async fn check(&mut self, member: &Member) -> Verdict {
+    /// Probes once, unless that is known; by a list of this type, if nothing else may be asked.
+    pub(super) async fn check(
+        &mut self,
+        member: &Member,
+        listed: Option<&GroupVersionResource>,
+    ) -> Verdict {
         let is_well = self.failures == 0 && !self.untold;
         let lately = self.answered.elapsed() < WHILE_HEARD;
         if is_well && lately && member.was_heard_within(PROBE_PERIOD) {
             return Verdict::Fine;
         }
-        let Err(error) = member.probe().await else {
+        let Err(error) = member.probe(listed).await else {
             self.refresh_version(member).await;
             if self.good().await {
                 info!(cluster = %self.name, "the member answers again");
@@ -342,10 +347,10 @@ mod tests {
         let mut health = of_nobody_asked(shared);
         for _ in 0..6 {
             scripted.answers("/readyz", 500);
-            health.check(&member).await;
+            health.check(&member, None).await;
             assert_eq!(health.failures, 1);
             scripted.answers("/readyz", 200);
-            health.check(&member).await;
+            health.check(&member, None).await;
             assert_eq!(health.failures, 0);
         }
         let told = told.told().len();

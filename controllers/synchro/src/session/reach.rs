@@ -5,9 +5,11 @@
 mod tests;
 
 use armadex_crds::conditions::ClusterHealthyReason;
-use armadex_member::{Etags, Member, MemberError, StatusDetails};
+use armadex_crds::member_rights;
+use armadex_member::{Etags, Identity, Member, MemberError, StatusDetails};
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Sink, StoreError};
+use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use crate::session::discoveries::{ClusterDiscovery, Held};
 use crate::session::reaching::Asked;
@@ -15,8 +17,9 @@ use crate::told::store;
 
 /// A member that answers.
 pub(super) struct Reached {
-    pub(super) version: String,
-    pub(super) identity: String,
+    /// Or why it may not be asked for it.
+    pub(super) version: Result<String, MemberError>,
+    pub(super) identity: Identity,
     pub(super) discovery: Held,
     /// By which the member knows that.
     pub(super) etags: Etags,
@@ -54,13 +57,15 @@ impl Around {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unreached {
     /// It does not answer one of the questions.
-    #[error("{what}: {source}")]
+    #[error("{what}: {source}{advice}")]
     Member {
         /// What was asked.
         what: &'static str,
         /// What came of it.
         #[source]
         source: MemberError,
+        /// The way out; empty, or begins with a separator.
+        advice: String,
     },
     /// Its API server cannot be reached from here, nor by the control plane.
     #[error("{why}; by the control plane: {around}")]
@@ -77,6 +82,8 @@ pub(super) enum Unreached {
 
 /// What is asked first.
 const HEALTH_CHECK: &str = "health check";
+/// By the source that is asked first.
+const IDENTITY: &str = "identity (uid of namespace kube-system)";
 
 impl Unreached {
     /// In words for everybody.
@@ -99,7 +106,7 @@ impl Unreached {
 
     /// It answers what is small, and fell silent with what is large: nothing came, or the connection ended, as HTTP/2 does itself when nothing comes any more.
     pub(super) fn fell_silent(&self) -> bool {
-        matches!(self, Self::Member { what, source } if *what != HEALTH_CHECK && source.is_silence())
+        matches!(self, Self::Member { what, source, .. } if *what != HEALTH_CHECK && source.is_silence())
     }
 
     /// Who asks may not.
@@ -129,7 +136,7 @@ impl Unreached {
     /// The member is not there, or was waited for in vain, here or by a gateway before it.
     fn says_nothing(&self) -> bool {
         match self {
-            Self::Member { what, source } => *what == HEALTH_CHECK || source.took_long(),
+            Self::Member { what, source, .. } => *what == HEALTH_CHECK || source.took_long(),
             Self::Neither { .. } => true,
             Self::Store(_) => false,
         }
@@ -162,7 +169,7 @@ pub(super) async fn reach(
     let discovered = discovery.ask(member, &Etags::default()).await;
     // Nothing is known before, so there is nothing that could be unchanged.
     let (discovery, etags) = discovered.map_err(of_discovery)?.unwrap_or_default();
-    let adopted = sink.adopt(cluster, incarnation, &identity).await;
+    let adopted = sink.adopt(cluster, incarnation, identity.as_str()).await;
     Ok(Reached {
         cluster: adopted.map_err(Unreached::Store)?,
         version,
@@ -177,23 +184,47 @@ pub(super) async fn answers(
     member: &Member,
     discovery: &ClusterDiscovery,
 ) -> Result<(), Unreached> {
-    introduced(member).await?;
-    discovery.answers(member).await.map_err(of_discovery)
+    let (_version, _identity) = introduced(member).await?;
+    let answer = discovery.answers(member).await;
+    answer.map_err(of_discovery)
 }
 
-/// Those that have small answers: its version, and who it is.
-async fn introduced(member: &Member) -> Result<(String, String), Unreached> {
-    let failed = |what| move |source| Unreached::Member { what, source };
-    member.probe().await.map_err(failed(HEALTH_CHECK))?;
-    let version = member.version().await.map_err(failed("version"))?;
+/// Those that have small answers: its version, if that may be asked for, and who it is.
+async fn introduced(member: &Member) -> Result<(Result<String, MemberError>, Identity), Unreached> {
+    let failed = |what| move |source| unreached(what, source, None);
+    member.probe(None).await.map_err(failed(HEALTH_CHECK))?;
+    let version = match member.version().await {
+        Err(error) if !error.is_forbidden() => return Err(failed("version")(error)),
+        told => told,
+    };
+    let right = Some(member_rights::of_identity());
     let identity = member.identity().await;
-    let identity = identity.map_err(failed("identity (uid of namespace kube-system)"))?;
+    let identity = identity.map_err(|source| unreached(IDENTITY, source, right))?;
     Ok((version, identity))
 }
 
 fn of_discovery(source: MemberError) -> Unreached {
+    unreached("discovery", source, Some(member_rights::of_discovery()))
+}
+
+/// Why a member that is synced does not say what it serves.
+pub(super) fn undiscovered(error: &MemberError) -> String {
+    let right = Some(member_rights::of_discovery());
+    format!("{error}{}", advice(error, right))
+}
+
+fn unreached(what: &'static str, source: MemberError, right: Option<PolicyRule>) -> Unreached {
     Unreached::Member {
-        what: "discovery",
+        what,
+        advice: advice(&source, right),
         source,
+    }
+}
+
+/// What helps where it is this right that is missing.
+fn advice(error: &MemberError, right: Option<PolicyRule>) -> String {
+    match right.filter(|_| error.is_forbidden()) {
+        None => String::new(),
+        Some(rule) => format!(": {}", member_rights::advice(&rule)),
     }
 }

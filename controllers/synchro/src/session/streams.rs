@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use armadex_crds::conditions::ResourceSyncReason;
-use armadex_member::{Etags, Member};
+use armadex_member::{Etags, Identity, Member};
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{ClusterId, Phase, StoreError, StreamState};
 use tokio::time::Instant;
@@ -123,7 +123,7 @@ impl Streams {
         &mut self,
         cluster: ClusterId,
         member: Arc<Member>,
-        identity: String,
+        identity: Identity,
     ) -> Arc<Connected> {
         let lists = Arc::clone(&self.lists);
         let outages = Arc::clone(&self.outages);
@@ -160,6 +160,13 @@ impl Streams {
     /// Whether all that can run has been begun since the member was connected.
     pub(super) fn are_known(&self) -> bool {
         self.known
+    }
+
+    /// A type that is synced, one that goes well if there is such a one.
+    pub(super) fn one(&self) -> Option<&GroupVersionResource> {
+        let types = self.running.iter();
+        let goes = types.min_by_key(|(_, running)| running.report.fails());
+        goes.map(|(resource, _)| &resource.gvr)
     }
 
     /// Whether one of them ended without being told to.

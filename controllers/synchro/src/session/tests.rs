@@ -3,6 +3,7 @@
 
 mod customs;
 mod failing;
+mod forbidden;
 mod full;
 mod in_line;
 mod silent;
@@ -44,6 +45,10 @@ impl Act {
 
     async fn begin_on(stage: Stage) -> Self {
         let member = ScriptedMember::start("uid", &["a"]).await;
+        Self::begin_with(stage, member).await
+    }
+
+    async fn begin_with(stage: Stage, member: ScriptedMember) -> Self {
         let mut fleet = stage.synchro("");
         let object = asking_for(&member, &["pods", "configmaps"]);
         stage.relist(&mut fleet, [object.clone()]);

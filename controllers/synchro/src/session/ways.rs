@@ -616,7 +616,12 @@ mod tests {
             details: details.map(Box::new),
         };
         let what = "health check";
-        Unreached::Member { what, source }
+        let advice = String::new();
+        Unreached::Member {
+            what,
+            source,
+            advice,
+        }
     }
 
     /// Words do not tell them apart: a name that is asked for is quoted in them.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_member::{ListRequest, Member, MemberError};
+use armadex_crds::IdentitySource;
+use armadex_member::{Identity, ListRequest, Member, MemberError};
 use armadex_model::GroupVersionResource;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, timeout};
@@ -25,9 +26,11 @@ pub(crate) struct Connected {
     /// The connection.
     pub(crate) member: Arc<Member>,
     /// Who the member is.
-    pub(crate) identity: String,
+    pub(crate) identity: Identity,
     /// Cancelled by the stream that finds another member behind the connection.
     pub(crate) stranger: CancellationToken,
+    /// Cancelled by the stream that finds that the member does not say any more who it is, in the way in which it did.
+    pub(crate) nameless: CancellationToken,
     /// Lists of this cluster that may be read now.
     pub(crate) lists: Arc<ClusterTurns>,
     /// What fails now, over whichever connection.
@@ -37,20 +40,30 @@ pub(crate) struct Connected {
     since: Instant,
     /// When it was last asked who it is. Whoever wants to know waits here while another asks.
     asked: Mutex<Asked>,
+    also: Mutex<Also>,
     asking: Semaphore,
 }
 
 struct Asked {
     begun: Instant,
     ended: Instant,
-    answer: Result<String, Arc<MemberError>>,
+    answer: Result<Identity, Arc<MemberError>>,
+}
+
+/// Who a member is by other sources than the one it is known by, as far as positions are stored under them.
+#[derive(Default)]
+struct Also {
+    /// `None` where it does not say.
+    known: Vec<(IdentitySource, Option<Identity>)>,
+    /// When the last question failed, and how.
+    failed: Option<(Instant, Arc<MemberError>)>,
 }
 
 impl Connected {
     /// A member that has just said who it is.
     pub(crate) fn new(
         member: Arc<Member>,
-        identity: String,
+        identity: Identity,
         lists: Arc<ClusterTurns>,
         outages: Arc<Outages>,
         memory: Arc<ClusterMemory>,
@@ -66,11 +79,13 @@ impl Connected {
             member,
             identity,
             stranger: CancellationToken::new(),
+            nameless: CancellationToken::new(),
             lists,
             outages,
             memory,
             since: now,
             asked: Mutex::new(asked),
+            also: Mutex::default(),
             asking: Semaphore::new(ASKING),
         }
     }
@@ -120,7 +135,10 @@ impl Connected {
 
     /// Who the member is: an answer to what was asked after `since`, when that came in doubt. All streams of a connection that breaks want to
     /// know, and one asks.
-    pub(crate) async fn identity_since(&self, since: Instant) -> Result<String, Arc<MemberError>> {
+    pub(crate) async fn identity_since(
+        &self,
+        since: Instant,
+    ) -> Result<Identity, Arc<MemberError>> {
         let wanted = Instant::now();
         let mut asked = self.asked.lock().await;
         let fits = match asked.answer {
@@ -130,7 +148,8 @@ impl Connected {
         };
         if !fits {
             let begun = Instant::now();
-            let answer = self.member.identity_of_watches().await.map_err(Arc::new);
+            let answer = self.member.identity_of_watches(self.identity.source());
+            let answer = answer.await.map_err(Arc::new);
             *asked = Asked {
                 begun,
                 ended: Instant::now(),
@@ -138,6 +157,36 @@ impl Connected {
             };
         }
         asked.answer.clone()
+    }
+
+    /// Whether it is the member from which something was stored. What was known by another source, before a right came or went, is this one's if that source
+    /// says so now; where it says nothing, it may be anybody's.
+    pub(crate) async fn is(&self, stored: &Identity) -> Result<bool, Arc<MemberError>> {
+        let source = stored.source();
+        if source == self.identity.source() {
+            return Ok(*stored == self.identity);
+        }
+        let wanted = Instant::now();
+        let mut also = self.also.lock().await;
+        if let Some((_, known)) = also.known.iter().find(|(known, _)| *known == source) {
+            return Ok(known.as_ref() == Some(stored));
+        }
+        // It failed while this one waited; the next attempt asks again.
+        if let Some((_, error)) = also.failed.as_ref().filter(|(at, _)| *at > wanted) {
+            return Err(Arc::clone(error));
+        }
+        let told = match self.member.identity_of_watches(source).await {
+            Ok(identity) => Some(identity),
+            Err(error) if error.hides_identity() => None,
+            Err(error) => {
+                let error = Arc::new(error);
+                also.failed = Some((Instant::now(), Arc::clone(&error)));
+                return Err(error);
+            }
+        };
+        let is_known = told.as_ref() == Some(stored);
+        also.known.push((source, told));
+        Ok(is_known)
     }
 }
 
@@ -169,7 +218,13 @@ mod tests {
         });
         let lists = ClusterTurns::new(Arc::default());
         let (lists, memory) = (Arc::new(lists), ClusterMemory::of_nobody_else());
-        let connected = Connected::new(member, String::new(), lists, Arc::default(), memory);
+        let connected = Connected::new(
+            member,
+            Identity::stored("uid"),
+            lists,
+            Arc::default(),
+            memory,
+        );
         let kinds: Vec<_> = (0..KINDS)
             .map(|kind| GroupVersionResource::new("", "v1", format!("kind{kind}")))
             .collect();

@@ -4,6 +4,7 @@ mod audits;
 mod bursts;
 mod crowd;
 mod full;
+mod identities;
 mod kinds;
 mod living;
 mod member;
@@ -82,10 +83,15 @@ impl Scene {
     }
 
     fn connect(&self, shared: &Shared) -> Arc<Connected> {
+        self.connect_as(shared, IDENTITY)
+    }
+
+    /// To the member as it is known by this.
+    fn connect_as(&self, shared: &Shared, identity: &str) -> Arc<Connected> {
         let lists = ClusterTurns::new(Arc::clone(&shared.lists));
         let member = self.member.connect();
         let (lists, outages) = (Arc::new(lists), Arc::default());
-        let (identity, memory) = (IDENTITY.to_owned(), shared.memory_of_cluster());
+        let (identity, memory) = (Identity::stored(identity), shared.memory_of_cluster());
         Arc::new(Connected::new(member, identity, lists, outages, memory))
     }
 
@@ -374,7 +380,7 @@ async fn rows_of_a_former_cluster_are_shown_once_the_member_lets_them_be_read() 
     scene.member.set_present("");
     let act = scene.run();
     let message = act.says(ResourceSyncStatus::Error).await;
-    assert_eq!(message, "pods is forbidden");
+    assert!(message.starts_with("pods is forbidden: "), "{message}");
     assert!(scene.sink.with(|stored| stored.shown()).is_empty());
     scene.member.set_present("1000");
     scene.comes_to(&["n/a@1"], "Live@10").await;
@@ -650,7 +656,7 @@ async fn a_type_that_is_dropped_and_added_again_shows_no_row_that_the_member_has
 }
 
 #[tokio::test]
-async fn a_forbidden_kind_says_so_in_the_members_words() {
+async fn a_forbidden_kind_says_so_in_the_members_words_and_which_right_is_missing() {
     let scene = Scene::new();
     let words = "pods is forbidden: User \\\"x\\\" cannot list";
     let refusal = format!(r#"{{"kind":"Status","code":403,"message":"{words}"}}"#);
@@ -659,7 +665,11 @@ async fn a_forbidden_kind_says_so_in_the_members_words() {
         .lists([Answer::status(403, refusal), page(10, "", &[("a", 1)])]);
     let act = scene.run();
     let message = act.says(ResourceSyncStatus::Error).await;
-    assert_eq!(message, "pods is forbidden: User \"x\" cannot list");
+    let expected = concat!(
+        r#"pods is forbidden: User "x" cannot list: the account's ClusterRole lacks {apiGroups: [""], resources: ["pods"], "#,
+        r#"verbs: ["list", "watch"]}"#
+    );
+    assert_eq!(message, expected);
     scene.comes_to(&["n/a@1"], "Live@10").await;
     act.says(ResourceSyncStatus::Syncing).await;
     act.end().await;

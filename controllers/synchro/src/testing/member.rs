@@ -78,7 +78,7 @@ impl ScriptedMember {
         let bodies = bodies.map(|(path, body)| (path.to_owned(), body));
         let script = Arc::new(Script {
             bodies: Mutex::new(bodies.into()),
-            codes: Mutex::new(TYPES.map(|path| (path.to_owned(), 403)).into()),
+            codes: Mutex::new(HIDDEN.map(|path| (path.to_owned(), 403)).into()),
             refusals: AtomicUsize::new(0),
             probes: AtomicUsize::new(0),
             crds: Mutex::default(),
@@ -218,9 +218,22 @@ impl ScriptedMember {
         self.script.tells(1, "MODIFIED");
     }
 
+    /// The uid of its Service `default/kubernetes` may be read from now on.
+    pub(crate) fn tells_its_service(&self, uid: &str) {
+        let mut bodies = self.script.bodies.lock().expect("no panic");
+        let told = format!(r#"{{"items":[{{"metadata":{{"name":"kubernetes","uid":"{uid}"}}}}]}}"#);
+        bodies.insert(SERVICES_PATH.to_owned(), told);
+        self.answers(SERVICES_PATH, 200);
+    }
+
     /// It breaks off all connections and answers nobody.
     pub(crate) fn dies(&self) {
         self.script.lives.send_replace(false);
+    }
+
+    /// It breaks off all connections and answers on.
+    pub(crate) fn breaks_off(&self) {
+        self.script.lives.send_replace(true);
     }
 
     /// It is there again, as the member of this identity with these pods. Connections that there are break off.
@@ -286,7 +299,10 @@ const TYPES: [&str; 2] = [
     "/apis/apiregistration.k8s.io/v1/apiservices",
 ];
 
-const IDENTITY_PATH: &str = "/api/v1/namespaces/kube-system";
+/// What may not be read unless a test says so.
+const HIDDEN: [&str; 3] = [TYPES[0], TYPES[1], SERVICES_PATH];
+const SERVICES_PATH: &str = "/api/v1/namespaces/default/services";
+pub(crate) const IDENTITY_PATH: &str = "/api/v1/namespaces/kube-system";
 
 fn identity_body(identity: &str) -> String {
     format!(r#"{{"metadata":{{"uid":"{identity}"}}}}"#)
@@ -451,7 +467,8 @@ impl Script {
             }
             return None;
         }
-        if asked.contains("limit=1&") || asked.ends_with("limit=1") {
+        let is_listed_by_one = asked.contains("limit=1&") || asked.ends_with("limit=1");
+        if path != SERVICES_PATH && is_listed_by_one {
             let version = self.version.load(Ordering::Acquire);
             let body = format!(r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#);
             return Some((200, body));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use armadex_crds::conditions::{ClusterHealthyReason, ClusterValidatedReason};
-use armadex_crds::{ClusterAudit, PediaCluster};
+use armadex_crds::{ClusterAudit, IdentitySource, PediaCluster};
 use armadex_model::ResourceType;
 use armadex_storage::ClusterId;
 use jiff::Timestamp;
@@ -35,6 +35,8 @@ pub(crate) struct Facts {
     pub(crate) around: Option<String>,
     /// The member's version.
     pub(crate) version: String,
+    /// By what the member is told from others.
+    pub(crate) identity: Option<IdentitySource>,
     /// What was asked for and is not synced.
     pub(crate) missing: Vec<Missing>,
     /// Which synchro looks after it; `None` when it was given away.

@@ -68,6 +68,7 @@ pub(crate) fn build(
         observed_generation: facts.generation,
         apiserver: facts.apiserver.clone(),
         version: facts.version.clone(),
+        identity: facts.identity,
         conditions: list,
         sync_resources: sync_resources(told, facts, streams, now),
         sharding_name: facts.sharding_name.clone(),

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
+use armadex_crds::IdentitySource;
 use armadex_model::GroupVersionResource;
 use futures::StreamExt as _;
 use futures::future::join_all;
@@ -176,13 +177,16 @@ async fn whoever_is_watched_is_asked_who_it_is_over_the_connection_of_watches() 
     let (dialer, pods) = (Dialer::default(), pods());
     let member = member(&dialer);
     let request = watch_of(&pods);
-    assert_eq!(member.identity().await.expect("an answer"), "0");
+    assert_eq!(member.identity().await.expect("an answer").as_str(), "0");
     for _ in 0..2 {
-        let who = member.identity_of_watches().await.expect("an answer");
-        assert_eq!(who, "1");
+        let who = member
+            .identity_of_watches(IdentitySource::KubeSystemNamespace)
+            .await
+            .expect("an answer");
+        assert_eq!(who.as_str(), "1");
         // Nobody is watched any more by the time that this is asked for again.
         drop(member.watch(&request).await.expect("a watch"));
-        assert_eq!(member.identity().await.expect("an answer"), "0");
+        assert_eq!(member.identity().await.expect("an answer").as_str(), "0");
     }
     assert_eq!(dialer.opened(), 2);
 }
@@ -194,7 +198,7 @@ async fn a_member_at_rest_has_one_connection_and_one_that_was_left_is_asked_over
     let member = member(&dialer);
     let request = watch_of(&pods);
     let mut watch = member.watch(&request).await.expect("a watch");
-    member.probe().await.expect("an answer");
+    member.probe(None).await.expect("an answer");
     assert_eq!(opened(), 1, "it is asked beside the watch");
     let list = ListRequest {
         resource: &pods,
@@ -209,7 +213,7 @@ async fn a_member_at_rest_has_one_connection_and_one_that_was_left_is_asked_over
     watch.next().await.expect("a line").expect("no error");
     assert!(member.was_heard_within(lately));
     member.leave_connections();
-    member.probe().await.expect("an answer");
+    member.probe(None).await.expect("an answer");
     assert_eq!(opened(), 3);
     // It says nothing more for longer than a watch may.
     watch.next().await.expect("a word").expect_err("a silence");
@@ -353,7 +357,7 @@ async fn no_connection_that_was_left_stays_open_because_its_peer_does_not_read()
     let connection = Connection::plain("http://member");
     let member = Member::over(&connection, &pipe::client_maker(dial)).expect("a member");
     for _ in 0..10 {
-        member.probe().await.expect_err("no answer");
+        member.probe(None).await.expect_err("no answer");
         member.leave_connections();
         tokio::time::sleep(PAUSE).await;
         let open = open.load(Ordering::Relaxed);

@@ -105,7 +105,7 @@ async fn pages_that_nobody_reads_keep_nothing_else_from_coming() {
     let discovery = timeout(Duration::from_secs(2), discovery).await;
     let discovery = discovery.expect("in time").expect("an answer");
     assert!(discovery.is_some_and(|told| told.discovery.groups.contains_key("apps")));
-    member.probe().await.expect("an answer");
+    member.probe(None).await.expect("an answer");
     let mut read = member.list(&page(&pods)).await.expect("a page");
     while let Some(piece) = read.next().await {
         piece.expect("no error");

@@ -31,7 +31,10 @@ async fn a_member_that_answers_tells_all_that_a_session_needs() {
     let joined = stage.store.sink.join(&name("m"), "uid-m", "one/").await;
     let found = reached(&stage, &member).await.expect("an answer");
     assert_eq!(
-        (found.version.as_str(), found.identity.as_str()),
+        (
+            found.version.as_deref().unwrap_or_default(),
+            found.identity.as_str()
+        ),
         ("v1.36.0", "uid-of-member")
     );
     assert_eq!(found.cluster, joined.expect("joined"));
@@ -55,7 +58,7 @@ async fn the_error_names_the_first_question_that_fails_and_nothing_is_adopted() 
         ("/readyz", "health check: "),
     ];
     for (path, words) in questions {
-        member.answers(path, 403);
+        member.answers(path, 500);
         let error = reached(&stage, &member).await.err().expect("an error");
         let error = error.to_string();
         assert!(error.starts_with(words), "{error}");
@@ -67,9 +70,46 @@ async fn the_error_names_the_first_question_that_fails_and_nothing_is_adopted() 
     assert!(reached(&stage, &member).await.is_ok());
 }
 
+#[tokio::test]
+async fn who_may_not_ask_is_told_which_right_is_missing() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid-of-member", &[]).await;
+    let joined = stage.store.sink.join(&name("m"), "uid-m", "one/").await;
+    joined.expect("joined");
+    for (path, expected) in [
+        (
+            "/apis",
+            r#"discovery: as a test says: the account's ClusterRole lacks {nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]}"#,
+        ),
+        (
+            KUBE_SYSTEM,
+            r#"identity (uid of namespace kube-system): as a test says: the account's ClusterRole lacks {apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"]}"#,
+        ),
+    ] {
+        member.answers(path, 403);
+        let error = reached(&stage, &member).await.err().expect("an error");
+        assert_eq!(error.to_string(), expected);
+        assert!(error.is_forbidden());
+        member.answers(path, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_member_that_forbids_to_ask_for_its_health_and_version_is_reached() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid-of-member", &[]).await;
+    let joined = stage.store.sink.join(&name("m"), "uid-m", "one/").await;
+    joined.expect("joined");
+    for path in ["/readyz", "/version"] {
+        member.answers(path, 403);
+        let found = reached(&stage, &member).await.expect("it is there");
+        assert_eq!(found.version.is_err(), path == "/version");
+    }
+}
+
 #[test]
 fn a_member_hangs_where_it_was_waited_for_in_vain_and_nobody_else_does() {
-    let of_member = |what, source| Err(Unreached::Member { what, source });
+    let of_member = |what, source| Err(unreached(what, source, None));
     let silence = || MemberError::TimedOut {
         phase: "answer",
         after: std::time::Duration::from_secs(5),
@@ -105,7 +145,7 @@ fn what_fails_in_the_store_is_for_the_log_and_what_fails_at_the_member_for_its_s
     assert!(!of_store.in_a_status().contains("disk"));
     let what = HEALTH_CHECK;
     let source = MemberError::GaveWay { phase: "answer" };
-    let of_member = Unreached::Member { what, source };
+    let of_member = unreached(what, source, None);
     assert_eq!(of_member.in_a_status(), of_member.to_string());
 }
 

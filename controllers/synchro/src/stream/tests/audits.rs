@@ -77,7 +77,7 @@ impl Stage {
         let lists = Arc::new(ClusterTurns::new(Arc::clone(&self.shared.lists)));
         let connected = Connected::new(
             self.member.connect(),
-            IDENTITY.to_owned(),
+            Identity::stored(IDENTITY),
             lists,
             Arc::default(),
             self.shared.memory_of_cluster(),

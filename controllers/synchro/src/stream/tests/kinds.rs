@@ -140,7 +140,7 @@ async fn an_outage_that_comes_back_over_another_connection_is_told_once() {
     let lists = Arc::new(ClusterTurns::new(Arc::clone(&shared.lists)));
     let outages = Arc::default();
     for _ in 0..3 {
-        let (member, identity) = (scene.member.connect(), IDENTITY.to_owned());
+        let (member, identity) = (scene.member.connect(), Identity::stored(IDENTITY));
         let (lists, outages) = (Arc::clone(&lists), Arc::clone(&outages));
         let memory = shared.memory_of_cluster();
         let connected = Connected::new(member, identity, lists, outages, memory);

@@ -2,7 +2,7 @@
 //! test may stop the clock.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -34,6 +34,10 @@ struct Script {
     /// Kinds of which it does not say how far they are, nor that it won't.
     hanging: Mutex<Vec<String>>,
     identity: Mutex<String>,
+    /// The code with which it refuses to say that; 0: it says it.
+    refuses_identity: AtomicU16,
+    /// The uid of its Service `default/kubernetes`; empty: it does not let that be read.
+    service: Mutex<String>,
     requests: Mutex<Vec<String>>,
     /// All requests, checks included.
     asked: AtomicUsize,
@@ -193,6 +197,16 @@ impl FakeMember {
         *self.script.identity.lock().unwrap() = uid.to_owned();
     }
 
+    /// The code of its answer to whoever asks for the uid of its namespace; 0: it says it.
+    pub(super) fn refuses_identity(&self, code: u16) {
+        self.script.refuses_identity.store(code, Ordering::Relaxed);
+    }
+
+    /// The uid of its Service, which may be read from now on.
+    pub(super) fn tells_service(&self, uid: &str) {
+        *self.script.service.lock().unwrap() = uid.to_owned();
+    }
+
     /// The requests so far: `list`, `list:TOKEN`, `watch@VERSION`; `list/LIMIT` if it is not the usual one.
     pub(super) fn requests(&self) -> Vec<String> {
         self.script.requests.lock().unwrap().clone()
@@ -283,8 +297,18 @@ impl Script {
         let parameter = |name: &str| parameter(path, name);
         if path.ends_with("/namespaces/kube-system") {
             self.identified.fetch_add(1, Ordering::Relaxed);
+            let refusal = self.refuses_identity.load(Ordering::Relaxed);
+            if refusal != 0 {
+                return Answer::status(refusal, r#"{"kind":"Status","message":"no"}"#);
+            }
             let uid = self.identity.lock().unwrap().clone();
             return Answer::ok(format!(r#"{{"metadata":{{"uid":"{uid}"}}}}"#));
+        }
+        let service = self.service.lock().unwrap().clone();
+        if path.contains("/namespaces/default/services?") && !service.is_empty() {
+            return Answer::ok(format!(
+                r#"{{"metadata":{{}},"items":[{{"metadata":{{"name":"kubernetes","uid":"{service}"}}}}]}}"#
+            ));
         }
         if parameter("limit") == Some("1") {
             let is_of = |kind: &String| path.contains(&format!("/{kind}?"));

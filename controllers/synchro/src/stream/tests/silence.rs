@@ -169,7 +169,7 @@ async fn silence_behind_a_proxy_that_sees_no_ping_moves_no_position() {
     let shared = shared(Arc::clone(&scene.sink) as Arc<dyn Sink>);
     let lists = ClusterTurns::new(Arc::clone(&shared.lists));
     let member = scene.member.connect_behind_a_proxy();
-    let (identity, memory) = (IDENTITY.to_owned(), shared.memory_of_cluster());
+    let (identity, memory) = (Identity::stored(IDENTITY), shared.memory_of_cluster());
     let connected = Connected::new(member, identity, Arc::new(lists), Arc::default(), memory);
     let act = scene.run_beside(shared, Arc::new(connected), (ClusterId(1), pods()));
     assert!(!is_believed(&act).await);
