@@ -25,7 +25,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
         Command::Synchro(flags) => synchro::run(flags).await,
         Command::Controllers(flags) => controllers::run(flags).await,
         Command::Policy(flags) => policy::run(&flags),
-        Command::Rbac(flags) => rbac::run(&flags),
+        Command::Rbac(flags) => shutdown::unless_interrupted(rbac::run(&flags)).await,
         Command::Migrate(flags) => shutdown::unless_interrupted(migrate::run(flags)).await,
         Command::Audit(flags) => shutdown::unless_interrupted(audit::run(flags)).await,
         Command::Store(flags) => shutdown::unless_interrupted(store::run(flags)).await,

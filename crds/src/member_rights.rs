@@ -70,8 +70,11 @@ fn owned(words: &[&str]) -> Vec<String> {
 
 /// What helps an account of a member that lacks this right, to be said behind the words of who refused.
 #[must_use]
-pub fn advice(rule: &PolicyRule) -> String {
-    format!("the account's ClusterRole lacks {}", in_a_line(rule))
+pub fn advice(rule: &PolicyRule, pedia_cluster: &str) -> String {
+    format!(
+        "the account's ClusterRole lacks {}; `armadex rbac --for pediacluster/{pedia_cluster}` prints the whole of it",
+        in_a_line(rule)
+    )
 }
 
 /// A rule as one writes it into a role, in a line.

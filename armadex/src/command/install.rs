@@ -29,7 +29,8 @@ pub(super) use applying::objects_of;
 use applying::{Applier, Edited};
 pub(super) use decision::{LABELLED_OURS, is_ours, owner};
 pub(super) use granted::{Grantees, holders_of};
-use holders::{Holders, Subject};
+use holders::Holders;
+pub(super) use holders::Subject;
 use homes::release;
 pub(super) use homes::{Identity, said_release};
 pub(super) use issuing::cluster_of_pods;
@@ -138,6 +139,11 @@ pub(super) struct HolderFlags {
 }
 
 impl HolderFlags {
+    /// Those who are named.
+    pub(super) fn named(&self) -> &[Subject] {
+        &self.subject
+    }
+
     pub(super) fn holders(&self) -> Holders {
         match (self.apart, self.subject.is_empty()) {
             (true, _) => Holders::Apart,

@@ -14,7 +14,7 @@ mod test;
 
 use clap::{Args, Subcommand};
 
-pub(super) use found::policies_of;
+pub(super) use found::{objects_of, policies_of};
 pub(super) use given::lies_in_namespaces;
 
 /// Try a ClusterImportPolicy on objects in files, without a control plane.

@@ -1,8 +1,10 @@
-//! `armadex rbac`: prints the rights that a policy, or a PediaCluster, takes on the control plane.
+//! `armadex rbac`: prints the rights that a policy, or a PediaCluster, takes on the control plane, or the synchro in a member.
 
 mod grants;
 mod keys;
+mod member;
 mod needs;
+mod printed;
 mod written;
 
 use std::collections::BTreeSet;
@@ -10,21 +12,29 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
-use clap::{ArgGroup, Args, ValueEnum};
+use armadex_crds::is_subdomain;
+use armadex_synchro::Gates;
+use clap::{ArgGroup, Args};
 use serde_json::Value;
 
 use super::install::{Grantees, HolderFlags, holders_of};
 use super::policy::policies_of;
+use crate::control_plane::ControlPlaneFlags;
 use crate::credentials::{NamespaceFlag, expect_no_others, namespace};
+use crate::feature_gates::FeatureGateFlags;
 use crate::visible::{visible, visible_name};
 use grants::{Grants, Namespaces};
+use printed::{Printed, document};
 
-/// Print the rights that Armadex needs on the control plane for policies of your own, or for PediaClusters that are written by hand.
+/// Print the rights that Armadex needs on the control plane for policies of your own, or for PediaClusters that are written by hand; or in a member.
 ///
 /// They are roles and bindings for `kubectl apply -f -`, beside what `armadex install` or helm makes. None of these is changed: each is called
-/// armadex:NAMESPACE:policy:NAME, or so, after whose it is and what it is for, and `armadex install` leaves it alone; `armadex uninstall` takes it away. Nothing is asked
+/// armadex:NAMESPACE:policy:NAME, or so, after whose it is and what it is for, and `armadex install` leaves it alone; `armadex uninstall` takes it away. For these nothing is asked
 /// but the files. What a policy reads is granted as narrowly as its text says it: a name or a namespace without a tag is that one, and one that is rendered may be any.
 /// Secrets are granted in the namespaces of --credential-namespaces, where alone they are read.
+///
+/// With --for pediacluster/NAME it is the ClusterRole of the account by which that member is asked: what its PediaCluster asks for, by the file of --filename or as it is on the
+/// control plane, may be listed and watched there, and nothing else. `kubectl --kubeconfig MEMBER apply -f -` puts it into the member; --subject binds it there.
 ///
 /// On standard error it says who has the rights, which has to be whoever Armadex runs as, what cannot be told from the text, and what needs no right. A policy that would
 /// not be followed is told there too: nothing is printed for it, the others are printed all the same, and the exit code is 1.
@@ -34,9 +44,18 @@ pub(crate) struct Flags {
     /// File or folder with ClusterImportPolicies; `-` is standard input. May be repeated.
     #[arg(long, value_name = "FILE")]
     for_policy: Vec<PathBuf>,
-    /// What else the rights are for.
-    #[arg(long = "for", value_enum, value_name = "WHAT", id = "for")]
+    /// What else the rights are for: `pediacluster`, for PediaClusters that somebody writes, with credentials in Secrets of --credential-namespaces, or of --namespace if none is
+    /// named; or `pediacluster/NAME`, for the synchro in the member of that one.
+    #[arg(long = "for", value_parser = what, value_name = "WHAT", id = "for")]
     what: Vec<What>,
+    /// File or folder with the PediaCluster of --for pediacluster/NAME, and the ClusterSyncResources that it refers to; `-` is standard input. May be repeated. Default: the control
+    /// plane is asked for them, whose status of the PediaCluster also tells what `*` stands for.
+    #[arg(long, short, value_name = "FILE", requires = "for", conflicts_with_all = ["kubeconfig", "context"])]
+    filename: Vec<PathBuf>,
+    #[command(flatten)]
+    control_plane: ControlPlaneFlags,
+    #[command(flatten)]
+    gates: FeatureGateFlags,
     #[command(flatten)]
     own: NamespaceFlag,
     /// Namespaces whose Secrets Armadex may read, as it is started with. Where a policy names another one, that is told and not granted. Default: those that the texts
@@ -51,27 +70,29 @@ pub(crate) struct Flags {
     holders: HolderFlags,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum What {
-    /// PediaClusters that somebody writes, with credentials in Secrets of --credential-namespaces, or of --namespace if none is named.
-    #[value(name = "pediacluster")]
+    /// PediaClusters that somebody writes.
     PediaCluster,
+    /// The member of the one of this name.
+    Member(String),
 }
 
-/// What comes of it.
-struct Printed {
-    /// The objects as YAML.
-    text: String,
-    /// What is to be known besides.
-    notes: Vec<String>,
-    /// What is wrong with each policy that nothing is granted for.
-    refused: Vec<String>,
+fn what(text: &str) -> Result<What, String> {
+    match text.split_once('/') {
+        None if text == "pediacluster" => Ok(What::PediaCluster),
+        Some(("pediacluster", name)) if is_subdomain(name) => Ok(What::Member(name.to_owned())),
+        _ => Err("rights are printed for pediacluster, or for pediacluster/NAME".to_owned()),
+    }
 }
 
 /// Reads and prints; fails if nothing is granted for one of the policies.
-pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
+pub(crate) async fn run(flags: &Flags) -> anyhow::Result<()> {
     expect_no_others(&flags.own, &flags.credential_namespaces)?;
-    let printed = printed(flags)?;
+    let printed = match member_of(flags)? {
+        Some(name) => in_member(name, flags).await?,
+        None => printed(flags)?,
+    };
     let written = std::io::stdout().lock().write_all(printed.text.as_bytes());
     written.context("cannot write the rights")?;
     let mut told = std::io::stderr().lock();
@@ -86,6 +107,37 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
         "nothing is granted for policies that would not be followed, as told above"
     );
     Ok(())
+}
+
+/// The member that the rights are for. What is for the control plane goes elsewhere, and is not printed beside that.
+fn member_of(flags: &Flags) -> anyhow::Result<Option<&str>> {
+    let name = flags.what.iter().find_map(|what| match what {
+        What::Member(name) => Some(name.as_str()),
+        What::PediaCluster => None,
+    });
+    let is_alone = flags.for_policy.is_empty() && flags.what.len() == 1;
+    ensure!(
+        name.is_none() || is_alone,
+        "the rights of one member are printed at a time, and without those for the control plane"
+    );
+    ensure!(
+        name.is_some() || flags.filename.is_empty(),
+        "--filename is for --for pediacluster/NAME"
+    );
+    Ok(name)
+}
+
+async fn in_member(name: &str, flags: &Flags) -> anyhow::Result<Printed> {
+    let asking = match &flags.filename[..] {
+        [] => member::of_control_plane(name, &flags.control_plane).await?,
+        paths => member::of_files(name, paths)?,
+    };
+    let gates = Gates {
+        allow_sync_all_resources: flags.gates.feature_gates.allow_sync_all_resources,
+        allow_sync_all_custom_resources: flags.gates.feature_gates.allow_sync_all_custom_resources,
+        ignore_sync_lease: flags.gates.feature_gates.ignore_sync_lease,
+    };
+    member::printed(&asking, gates, flags.holders.named())
 }
 
 fn printed(flags: &Flags) -> anyhow::Result<Printed> {
@@ -161,13 +213,6 @@ fn who_has(objects: &[(String, Value)]) -> Option<String> {
             "what is printed is granted to {holders}: if Armadex runs as somebody else, say --namespace, --apart or --subject"
         )
     })
-}
-
-fn document(words: &str, object: &Value) -> anyhow::Result<String> {
-    let comment = visible(words);
-    let comment: String = comment.lines().map(|line| format!("# {line}\n")).collect();
-    let object = serde_saphyr::to_string(object).context("cannot write YAML")?;
-    Ok(format!("---\n{comment}{object}"))
 }
 
 #[cfg(test)]

@@ -254,8 +254,8 @@ impl Session {
         self.say_connected(way, &version, identity.source());
         health.concerns(cluster);
         Box::pin(health.reached(version)).await;
-        let hurried = Arc::clone(&streams.discovery().hurried);
-        let mut again = std::pin::pin!(ways.straight_again(wanted, way, hurried));
+        let (name, hurried) = (self.name.clone(), Arc::clone(&streams.discovery().hurried));
+        let mut again = std::pin::pin!(ways.straight_again(wanted, way, &name, hurried));
         let connected = streams.connect(cluster, Arc::clone(&way.member), identity);
         let mut resources = wanted.resources.clone();
         let found = Box::pin(self.apply(&resources, discovery.served(), streams)).await;
@@ -311,7 +311,7 @@ impl Session {
     /// Tells of a member that does not say what it serves.
     fn discovers<T>(&self, answer: &Result<T, MemberError>, rediscovery: &mut Rediscovery) {
         if let Err(error) = answer
-            && rediscovery.failed(&reach::undiscovered(error))
+            && rediscovery.failed(&reach::undiscovered(error, &self.name))
         {
             warn!(cluster = %self.name, error = %error, "discovery failed, retrying");
         }

@@ -447,7 +447,7 @@ impl Stream {
             group, resource, ..
         } = &self.context.resource.gvr;
         let rule = member_rights::of_resources(group, vec![resource.clone()]);
-        member_rights::advice(&rule)
+        member_rights::advice(&rule, self.context.cluster_name.as_str())
     }
 
     fn failed_for(&mut self, words: &str) -> Outcome {

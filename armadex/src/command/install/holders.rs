@@ -124,7 +124,7 @@ pub(crate) enum Subject {
 
 impl Subject {
     /// As a binding names it.
-    pub(super) fn to_value(&self) -> Value {
+    pub(in crate::command) fn to_value(&self) -> Value {
         let of_rbac = |kind: &str, name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
         match self {
             Self::User(name) => of_rbac("User", name),

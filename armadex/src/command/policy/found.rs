@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use armadex_crds::ClusterImportPolicySpec;
+use serde_json::Value;
 
 use super::files::{self, Document};
 use super::made::Policy;
@@ -19,6 +20,13 @@ pub(in crate::command) struct Policies {
     pub(in crate::command) refused: Vec<String>,
     /// Where something else stands.
     pub(in crate::command) others: Vec<String>,
+}
+
+/// Every object of these files and folders, with where it stands.
+pub(in crate::command) fn objects_of(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
+    let documents = files::read(paths, &mut Rooms::default().read)?.into_iter();
+    let placed = documents.map(|document| (document.place(), document.value));
+    Ok(placed.collect())
 }
 
 /// Those of these files and folders; none of no file.

@@ -15,7 +15,7 @@ const GO_POLICY: &str = concat!(
     "/tests/go_policies/members/go.yaml"
 );
 
-fn parsed(words: &[&str]) -> Result<Flags, String> {
+pub(super) fn parsed(words: &[&str]) -> Result<Flags, String> {
     let words = std::iter::once(&"rbac").chain(words);
     let command = Flags::augment_args(Command::new("rbac"));
     let matches = command.try_get_matches_from(words);
@@ -54,7 +54,7 @@ fn spec(references: &Value, template: &str) -> Value {
         "nameTemplate": "{{source.metadata.name}}", "template": template, "creationCondition": "true"})
 }
 
-fn objects(text: &str) -> Vec<Value> {
+pub(super) fn objects(text: &str) -> Vec<Value> {
     let objects: Result<Vec<Value>, _> = armadex_crds::read_yaml_documents(text);
     let mut objects = objects.expect("YAML");
     objects.retain(|object| !object.is_null());

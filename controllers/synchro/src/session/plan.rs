@@ -9,6 +9,7 @@ mod chosen;
 mod customs;
 mod keep;
 mod list;
+mod rights;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub(crate) use self::customs::{Customs, Served};
 pub(crate) use self::keep::{Kept, Known};
 pub(crate) use self::list::List;
 use self::list::{ALL, Flaw};
+pub use self::rights::{MemberRights, member_rights_of};
 pub use self::scope::Gates;
 pub(crate) use self::scope::Scope;
 use self::scope::are_apart;

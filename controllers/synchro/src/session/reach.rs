@@ -165,10 +165,12 @@ pub(super) async fn reach(
     (cluster, incarnation): (&ClusterName, &str),
     discovery: &ClusterDiscovery,
 ) -> Result<Reached, Unreached> {
-    let (version, identity) = introduced(member).await?;
+    let (version, identity) = introduced(member, cluster).await?;
     let discovered = discovery.ask(member, &Etags::default()).await;
     // Nothing is known before, so there is nothing that could be unchanged.
-    let (discovery, etags) = discovered.map_err(of_discovery)?.unwrap_or_default();
+    let (discovery, etags) = discovered
+        .map_err(of_discovery(cluster))?
+        .unwrap_or_default();
     let adopted = sink.adopt(cluster, incarnation, identity.as_str()).await;
     Ok(Reached {
         cluster: adopted.map_err(Unreached::Store)?,
@@ -182,38 +184,47 @@ pub(super) async fn reach(
 /// Asks them of a member that is synced on another way, and keeps nothing of what it says.
 pub(super) async fn answers(
     member: &Member,
+    cluster: &ClusterName,
     discovery: &ClusterDiscovery,
 ) -> Result<(), Unreached> {
-    let (_version, _identity) = introduced(member).await?;
+    let (_version, _identity) = introduced(member, cluster).await?;
     let answer = discovery.answers(member).await;
-    answer.map_err(of_discovery)
+    answer.map_err(of_discovery(cluster))
 }
 
 /// Those that have small answers: its version, if that may be asked for, and who it is.
-async fn introduced(member: &Member) -> Result<(Result<String, MemberError>, Identity), Unreached> {
+async fn introduced(
+    member: &Member,
+    cluster: &ClusterName,
+) -> Result<(Result<String, MemberError>, Identity), Unreached> {
     let failed = |what| move |source| unreached(what, source, None);
     member.probe(None).await.map_err(failed(HEALTH_CHECK))?;
     let version = match member.version().await {
         Err(error) if !error.is_forbidden() => return Err(failed("version")(error)),
         told => told,
     };
-    let right = Some(member_rights::of_identity());
+    let right = Some((member_rights::of_identity(), cluster));
     let identity = member.identity().await;
     let identity = identity.map_err(|source| unreached(IDENTITY, source, right))?;
     Ok((version, identity))
 }
 
-fn of_discovery(source: MemberError) -> Unreached {
-    unreached("discovery", source, Some(member_rights::of_discovery()))
+fn of_discovery(cluster: &ClusterName) -> impl Fn(MemberError) -> Unreached {
+    let right = Some((member_rights::of_discovery(), cluster));
+    move |source| unreached("discovery", source, right.clone())
 }
 
 /// Why a member that is synced does not say what it serves.
-pub(super) fn undiscovered(error: &MemberError) -> String {
-    let right = Some(member_rights::of_discovery());
+pub(super) fn undiscovered(error: &MemberError, cluster: &ClusterName) -> String {
+    let right = Some((member_rights::of_discovery(), cluster));
     format!("{error}{}", advice(error, right))
 }
 
-fn unreached(what: &'static str, source: MemberError, right: Option<PolicyRule>) -> Unreached {
+fn unreached(
+    what: &'static str,
+    source: MemberError,
+    right: Option<(PolicyRule, &ClusterName)>,
+) -> Unreached {
     Unreached::Member {
         what,
         advice: advice(&source, right),
@@ -222,9 +233,9 @@ fn unreached(what: &'static str, source: MemberError, right: Option<PolicyRule>)
 }
 
 /// What helps where it is this right that is missing.
-fn advice(error: &MemberError, right: Option<PolicyRule>) -> String {
+fn advice(error: &MemberError, right: Option<(PolicyRule, &ClusterName)>) -> String {
     match right.filter(|_| error.is_forbidden()) {
         None => String::new(),
-        Some(rule) => format!(": {}", member_rights::advice(&rule)),
+        Some((rule, cluster)) => format!(": {}", member_rights::advice(&rule, cluster.as_str())),
     }
 }

@@ -274,6 +274,7 @@ impl Ways {
         &mut self,
         wanted: &Wanted,
         way: &Way,
+        cluster: &ClusterName,
         discovery: Arc<ClusterDiscovery>,
     ) {
         if way.around.is_none() || !wanted.connection.leads_straight() {
@@ -282,8 +283,9 @@ impl Ways {
         loop {
             tokio::time::sleep(self.looks.next(rand::random())).await;
             let (member, discovery) = (Arc::clone(&wanted.member), Arc::clone(&discovery));
+            let cluster = cluster.clone();
             // Of its own, or its turn to be discovered would last for as long as the session does something else.
-            let look = tokio::spawn(async move { answers(&member, &discovery).await });
+            let look = tokio::spawn(async move { answers(&member, &cluster, &discovery).await });
             match AbortOnDropHandle::new(look).await {
                 Ok(Err(error)) if error.is_out_of_reach() => wanted.member.leave_connections(),
                 _ => return,
@@ -593,11 +595,11 @@ mod tests {
         let discovery = ByWay::among(&all, &name, &memory, &InLine::default());
         let mut ways = Ways::default();
         let looks = 4 * LAST_LOOK;
-        let looked = ways.straight_again(&wanted, &way, Arc::clone(&discovery.hurried));
+        let looked = ways.straight_again(&wanted, &way, &name, Arc::clone(&discovery.hurried));
         let straight = timeout(looks, looked).await;
         assert!(straight.is_err(), "it is not discovered");
         discovers.send_replace(true);
-        let looked = ways.straight_again(&wanted, &way, Arc::clone(&discovery.hurried));
+        let looked = ways.straight_again(&wanted, &way, &name, Arc::clone(&discovery.hurried));
         let straight = timeout(looks, looked).await;
         assert!(straight.is_ok(), "it answers");
     }

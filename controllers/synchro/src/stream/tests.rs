@@ -667,7 +667,7 @@ async fn a_forbidden_kind_says_so_in_the_members_words_and_which_right_is_missin
     let message = act.says(ResourceSyncStatus::Error).await;
     let expected = concat!(
         r#"pods is forbidden: User "x" cannot list: the account's ClusterRole lacks {apiGroups: [""], resources: ["pods"], "#,
-        r#"verbs: ["list", "watch"]}"#
+        r#"verbs: ["list", "watch"]}; `armadex rbac --for pediacluster/member1` prints the whole of it"#
     );
     assert_eq!(message, expected);
     scene.comes_to(&["n/a@1"], "Live@10").await;

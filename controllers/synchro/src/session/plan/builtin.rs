@@ -157,6 +157,15 @@ pub(super) fn contradiction(group: &str, found: &ServedResource) -> Option<Strin
     })
 }
 
+/// The resource of Kubernetes that is asked for so: by its name or its kind in any case.
+pub(super) fn plural_of(group: &str, asked: &str) -> Option<String> {
+    let Kinds(_, inside, outside) = KINDS.iter().find(|Kinds(name, ..)| *name == group)?;
+    let mut kinds = inside.iter().chain(*outside);
+    let is_asked =
+        |kind: &str| kind.eq_ignore_ascii_case(asked) || plural(kind).eq_ignore_ascii_case(asked);
+    kinds.find(|kind| is_asked(kind)).map(|kind| plural(kind))
+}
+
 /// As Kubernetes names the resource of a kind.
 fn plural(kind: &str) -> String {
     let singular = kind.to_ascii_lowercase();

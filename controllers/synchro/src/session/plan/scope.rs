@@ -90,7 +90,11 @@ impl Scope {
 
     /// Whether this is never synced, whoever asks for it.
     pub(super) fn leaves_out(&self, gvr: &GroupVersionResource) -> bool {
-        self.leaves_leases_out && (gvr.group.as_str(), gvr.resource.as_str()) == LEASES
+        self.leaves_out_resource(&gvr.group, &gvr.resource)
+    }
+
+    pub(super) fn leaves_out_resource(&self, group: &str, resource: &str) -> bool {
+        self.leaves_leases_out && (group, resource) == LEASES
     }
 }
 

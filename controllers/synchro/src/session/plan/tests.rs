@@ -12,6 +12,7 @@ use crate::session::new_types::NewTypes;
 
 mod customs;
 mod keep;
+mod rights;
 
 fn resource(name: &str, singular: &str, verbs: &[&str]) -> ServedResource {
     ServedResource {

@@ -79,11 +79,11 @@ async fn who_may_not_ask_is_told_which_right_is_missing() {
     for (path, expected) in [
         (
             "/apis",
-            r#"discovery: as a test says: the account's ClusterRole lacks {nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]}"#,
+            r#"discovery: as a test says: the account's ClusterRole lacks {nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]}; `armadex rbac --for pediacluster/m` prints the whole of it"#,
         ),
         (
             KUBE_SYSTEM,
-            r#"identity (uid of namespace kube-system): as a test says: the account's ClusterRole lacks {apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"]}"#,
+            r#"identity (uid of namespace kube-system): as a test says: the account's ClusterRole lacks {apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"]}; `armadex rbac --for pediacluster/m` prints the whole of it"#,
         ),
     ] {
         member.answers(path, 403);

@@ -1,0 +1,264 @@
+//! The rights that the synchro takes in a member, by what its PediaCluster asks for: no more than it asks the member for. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use armadex_crds::{
+    ClusterSyncResources, GroupResources, PediaCluster, PediaClusterSpec, ResourceStatus,
+    member_rights,
+};
+use k8s_openapi::api::rbac::v1::PolicyRule;
+
+use super::builtin;
+use super::list::{ALL, List};
+use super::scope::{Gates, Scope};
+use super::{InvalidSyncResources, Reference};
+
+/// What an account of a member is to be granted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MemberRights {
+    /// The rules of its ClusterRole.
+    pub rules: Vec<PolicyRule>,
+    /// What is to be known besides.
+    pub notes: Vec<String>,
+}
+
+/// Those that the synchro takes in the member of this PediaCluster, which refers to this list if it refers to one that is there. The error says what cannot be asked for.
+pub fn member_rights_of(
+    cluster: &PediaCluster,
+    referred: Option<&ClusterSyncResources>,
+    gates: Gates,
+) -> Result<MemberRights, String> {
+    let reference = reference(&cluster.spec, referred);
+    let scope = super::scope(&cluster.spec, &reference, gates);
+    let (scope, warning) = scope.map_err(|error: InvalidSyncResources| error.to_string())?;
+    let mut kinds = Kinds::of(cluster);
+    for entry in scope.entries() {
+        kinds.add(entry, &scope);
+    }
+    let mut rights = MemberRights::default();
+    rights
+        .notes
+        .extend((!warning.is_empty()).then_some(warning));
+    kinds.grant(&mut rights);
+    rights.grant_identity(&cluster.spec);
+    rights.rules.push(member_rights::of_health());
+    rights.rules.push(member_rights::of_discovery());
+    Ok(rights)
+}
+
+fn reference(spec: &PediaClusterSpec, referred: Option<&ClusterSyncResources>) -> Reference {
+    match (spec.sync_resources_ref_name.as_str(), referred) {
+        ("", _) => Reference::None,
+        (name, None) => Reference::Missing(name.to_owned()),
+        (name, Some(list)) => {
+            let list = Arc::new(List::new(&list.spec.sync_resources));
+            Reference::To(name.to_owned(), list)
+        }
+    }
+}
+
+/// What is to be listed and watched, as far as it is known.
+struct Kinds<'a> {
+    /// Group by group what the member has, by the status of the PediaCluster.
+    told: BTreeMap<&'a str, Vec<&'a ResourceStatus>>,
+    asked: BTreeMap<String, BTreeSet<String>>,
+    /// Groups of which all is asked for and nothing is told.
+    untold: BTreeSet<String>,
+    /// Groups of which all is asked for, and what there is of them now is told.
+    told_now: BTreeSet<String>,
+    /// What was taken for the name of a resource as it stands there.
+    unknown: BTreeSet<String>,
+}
+
+impl<'a> Kinds<'a> {
+    fn of(cluster: &'a PediaCluster) -> Self {
+        let status = cluster.status.iter();
+        let groups = status.flat_map(|status| &status.sync_resources);
+        let (mut told, mut leaves_some_out) = (BTreeMap::<_, Vec<_>>::new(), false);
+        for group in groups {
+            // One stands for those that there is no room for.
+            leaves_some_out |= group.resources.iter().any(|row| row.name == ALL);
+            // What is asked for and not served has no kind.
+            let served = group.resources.iter().filter(|row| !row.kind.is_empty());
+            told.entry(group.group.as_str()).or_default().extend(served);
+        }
+        told.retain(|_, rows| !rows.is_empty());
+        if leaves_some_out {
+            told.clear();
+        }
+        Self {
+            told,
+            asked: BTreeMap::new(),
+            untold: BTreeSet::new(),
+            told_now: BTreeSet::new(),
+            unknown: BTreeSet::new(),
+        }
+    }
+
+    fn add(&mut self, entry: &GroupResources, scope: &Scope) {
+        let group = entry.group.as_str();
+        if group == ALL || entry.resources.iter().any(|asked| asked == ALL) {
+            return self.add_all(group);
+        }
+        for asked in &entry.resources {
+            let resource = self.plural_of(group, asked);
+            if !scope.leaves_out_resource(group, &resource) {
+                self.ask(group, resource);
+            }
+        }
+    }
+
+    /// All of a group, or of all groups.
+    fn add_all(&mut self, asked: &str) {
+        let told: Vec<_> = self
+            .told
+            .iter()
+            .filter(|(group, _)| asked == ALL || asked == **group)
+            .collect();
+        let told = told.into_iter().flat_map(|(group, rows)| {
+            rows.iter()
+                .map(|row| ((*group).to_owned(), row.name.clone()))
+        });
+        let told: Vec<_> = told.collect();
+        let noted = match told.is_empty() {
+            true => {
+                self.ask(asked, ALL.to_owned());
+                &mut self.untold
+            }
+            false => &mut self.told_now,
+        };
+        noted.insert(asked.to_owned());
+        for (group, resource) in told {
+            self.ask(&group, resource);
+        }
+    }
+
+    fn ask(&mut self, group: &str, resource: String) {
+        self.asked
+            .entry(group.to_owned())
+            .or_default()
+            .insert(resource);
+    }
+
+    /// What a resource is called in a role: by the member, by Kubernetes, or as it is asked for.
+    fn plural_of(&mut self, group: &str, asked: &str) -> String {
+        let is_meant = |row: &&&ResourceStatus| {
+            [&row.name, &row.kind]
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case(asked))
+        };
+        let told = self
+            .told
+            .get(group)
+            .and_then(|rows| rows.iter().find(is_meant));
+        if let Some(row) = told {
+            return row.name.clone();
+        }
+        builtin::plural_of(group, asked).unwrap_or_else(|| {
+            let name = asked.to_ascii_lowercase();
+            self.unknown.insert(dotted(&name, group));
+            name
+        })
+    }
+
+    fn grant(mut self, rights: &mut MemberRights) {
+        for rule in member_rights::of_changes() {
+            let [groups, resources] =
+                [rule.api_groups, rule.resources].map(Option::unwrap_or_default);
+            for (group, resource) in groups.into_iter().zip(resources) {
+                self.ask(&group, resource);
+            }
+        }
+        let is_all = |resources: &BTreeSet<String>| resources.contains(ALL);
+        if self.asked.get(ALL).is_some_and(is_all) {
+            self.asked.retain(|group, _| group == ALL);
+        }
+        for (group, resources) in &self.asked {
+            let resources = match is_all(resources) {
+                true => vec![ALL.to_owned()],
+                false => Vec::from_iter(resources.clone()),
+            };
+            rights
+                .rules
+                .push(member_rights::of_resources(group, resources));
+        }
+        rights.notes.extend(self.notes());
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let each = |names: &BTreeSet<String>| {
+            let names = names
+                .iter()
+                .map(|name| if name.is_empty() { "\"\"" } else { name });
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let notes = [
+            (!self.untold.is_empty()).then(|| {
+                format!(
+                    "all of group {} is asked for, and the status of the PediaCluster does not tell what there is: the role has all of it, what comes later too; print \
+                     it again when it is synced, or name what is meant in syncResources",
+                    each(&self.untold)
+                )
+            }),
+            (!self.told_now.is_empty()).then(|| {
+                format!(
+                    "all of group {} is asked for: the role has what the status of the PediaCluster tells of, and of what comes later the status says which rule is missing",
+                    each(&self.told_now)
+                )
+            }),
+            (!self.unknown.is_empty()).then(|| {
+                format!(
+                    "not known here, and taken for the plural names of resources: {}",
+                    each(&self.unknown)
+                )
+            }),
+        ];
+        notes.into_iter().flatten().collect()
+    }
+}
+
+fn dotted(resource: &str, group: &str) -> String {
+    match group {
+        "" => resource.to_owned(),
+        group => format!("{resource}.{group}"),
+    }
+}
+
+impl MemberRights {
+    /// Who the member is has to be known, and something may say that already: see [`armadex_member::Identity`].
+    fn grant_identity(&mut self, spec: &PediaClusterSpec) {
+        let tells = |resource: &str| {
+            self.rules.iter().any(|rule| {
+                let is_of = |names: &Option<Vec<String>>, name: &str| {
+                    let mut names = names.iter().flatten();
+                    names.any(|one| one == name || one == ALL)
+                };
+                is_of(&rule.api_groups, "") && is_of(&rule.resources, resource)
+            })
+        };
+        if tells("namespaces") || tells("services") {
+            return;
+        }
+        if is_vouched_for(spec) {
+            let rule = member_rights::in_a_line(&member_rights::of_identity());
+            return self.notes.push(format!(
+                "the member is known by its CA bundle and its address, and not told from another cluster that has both: with one rule more, {rule}, it is"
+            ));
+        }
+        self.rules.push(member_rights::of_identity());
+    }
+}
+
+/// Whether the spec itself says whom to believe to be the member, on the only way that there is.
+fn is_vouched_for(spec: &PediaClusterSpec) -> bool {
+    let connection = spec.connection.as_ref();
+    let is_verified = connection.is_none_or(|connection| {
+        !connection.insecure_skip_tls_verification && connection.control_plane_proxy.is_none()
+    });
+    let from = spec.authentication_from.as_ref();
+    let has_kubeconfig =
+        !spec.kubeconfig.is_empty() || from.is_some_and(|from| from.kubeconfig.is_some());
+    let has_bundle = !spec.ca_data.is_empty() || from.is_some_and(|from| from.ca.is_some());
+    is_verified && has_bundle && !has_kubeconfig && !spec.apiserver.starts_with("http://")
+}

@@ -1,0 +1,178 @@
+//! What an account of a member is granted, in the lines of a role.
+
+use std::fmt::Write as _;
+
+use armadex_crds::{ClusterSyncResources, PediaCluster, member_rights, read_yaml};
+use insta::assert_snapshot;
+
+use super::*;
+
+/// The rules and notes for a spec and a status in YAML, and the list that it refers to.
+fn told_with(spec: &str, referred: Option<&str>, gates: Gates) -> String {
+    let head = "apiVersion: cluster.clusterpedia.io/v1alpha2\nmetadata: {name: m}\nkind:";
+    let cluster: PediaCluster =
+        read_yaml(&format!("{head} PediaCluster\n{spec}")).expect("a PediaCluster");
+    let list = referred.map(|list| {
+        let text = format!("{head} ClusterSyncResources\nspec: {{syncResources: {list}}}");
+        read_yaml::<ClusterSyncResources>(&text).expect("a list")
+    });
+    let rights = match member_rights_of(&cluster, list.as_ref(), gates) {
+        Ok(rights) => rights,
+        Err(error) => return error,
+    };
+    let mut told = String::new();
+    for rule in &rights.rules {
+        writeln!(told, "{}", member_rights::in_a_line(rule)).expect("text");
+    }
+    for note in &rights.notes {
+        writeln!(told, "note: {note}").expect("text");
+    }
+    told
+}
+
+fn told(spec: &str) -> String {
+    told_with(spec, None, Gates::default())
+}
+
+const STATUS: &str = "
+status:
+  syncResources:
+  - group: shop.example
+    resources:
+    - {name: people, kind: Person, namespaced: true, syncConditions: []}
+    - {name: things, kind: '', namespaced: false, syncConditions: []}
+  - group: ''
+    resources:
+    - {name: pods, kind: Pod, namespaced: true, syncConditions: []}
+    - {name: secrets, kind: Secret, namespaced: true, syncConditions: []}
+";
+
+#[test]
+fn kinds_by_name_are_listed_and_watched_and_nothing_else() {
+    let spec = "spec:
+  caData: YQ==
+  syncResources:
+  - {group: apps, resources: [Deployment, statefulset]}
+  - {group: shop.example, resources: [person, Gadgets]}
+  - {group: apps, resources: [deployments]}
+  - {group: networking.k8s.io, resources: [ingress]}
+";
+    assert_snapshot!(told(&format!("{spec}{STATUS}")), @r#"
+    {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["list", "watch"]}
+    {apiGroups: ["apiregistration.k8s.io"], resources: ["apiservices"], verbs: ["list", "watch"]}
+    {apiGroups: ["apps"], resources: ["deployments", "statefulsets"], verbs: ["list", "watch"]}
+    {apiGroups: ["networking.k8s.io"], resources: ["ingresses"], verbs: ["list", "watch"]}
+    {apiGroups: ["shop.example"], resources: ["gadgets", "people"], verbs: ["list", "watch"]}
+    {nonResourceURLs: ["/healthz", "/readyz", "/version"], verbs: ["get"]}
+    {nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]}
+    note: not known here, and taken for the plural names of resources: gadgets.shop.example
+    note: the member is known by its CA bundle and its address, and not told from another cluster that has both: with one rule more, {apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"]}, it is
+    "#);
+}
+
+#[test]
+fn a_star_is_what_the_status_tells_and_all_where_it_tells_nothing() {
+    let spec = "spec:
+  syncResources:
+  - {group: '', resources: ['*']}
+  - {group: apps, resources: ['*']}
+";
+    assert_snapshot!(told(&format!("{spec}{STATUS}")), @r#"
+    {apiGroups: [""], resources: ["pods", "secrets"], verbs: ["list", "watch"]}
+    {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["list", "watch"]}
+    {apiGroups: ["apiregistration.k8s.io"], resources: ["apiservices"], verbs: ["list", "watch"]}
+    {apiGroups: ["apps"], resources: ["*"], verbs: ["list", "watch"]}
+    {apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"]}
+    {nonResourceURLs: ["/healthz", "/readyz", "/version"], verbs: ["get"]}
+    {nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]}
+    note: all of group apps is asked for, and the status of the PediaCluster does not tell what there is: the role has all of it, what comes later too; print it again when it is synced, or name what is meant in syncResources
+    note: all of group "" is asked for: the role has what the status of the PediaCluster tells of, and of what comes later the status says which rule is missing
+    "#);
+    let all = "spec: {syncResources: [{group: '*', resources: ['*']}]}";
+    let gates = Gates {
+        allow_sync_all_resources: true,
+        ..Gates::default()
+    };
+    assert_snapshot!(told(all), @r#"syncResources: group "*" needs the feature gate AllowSyncAllResources"#);
+    assert_snapshot!(told_with(all, None, gates), @r#"
+    {apiGroups: ["*"], resources: ["*"], verbs: ["list", "watch"]}
+    {nonResourceURLs: ["/healthz", "/readyz", "/version"], verbs: ["get"]}
+    {nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]}
+    note: all of group * is asked for, and the status of the PediaCluster does not tell what there is: the role has all of it, what comes later too; print it again when it is synced, or name what is meant in syncResources
+    "#);
+    assert_snapshot!(told_with(&format!("{all}{STATUS}"), None, gates), @r#"
+    {apiGroups: [""], resources: ["pods", "secrets"], verbs: ["list", "watch"]}
+    {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["list", "watch"]}
+    {apiGroups: ["apiregistration.k8s.io"], resources: ["apiservices"], verbs: ["list", "watch"]}
+    {apiGroups: ["shop.example"], resources: ["people"], verbs: ["list", "watch"]}
+    {apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"]}
+    {nonResourceURLs: ["/healthz", "/readyz", "/version"], verbs: ["get"]}
+    {nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]}
+    note: all of group * is asked for: the role has what the status of the PediaCluster tells of, and of what comes later the status says which rule is missing
+    "#);
+}
+
+#[test]
+fn a_list_that_is_referred_to_counts_and_what_a_gate_leaves_out_does_not() {
+    let spec = "spec:
+  syncResourcesRefName: all
+  syncResources:
+  - {group: '', resources: [services]}
+";
+    let list =
+        "[{group: coordination.k8s.io, resources: [leases]}, {group: batch, resources: [job]}]";
+    let gates = Gates {
+        ignore_sync_lease: true,
+        ..Gates::default()
+    };
+    assert_snapshot!(told_with(spec, Some(list), gates), @r#"
+    {apiGroups: [""], resources: ["services"], verbs: ["list", "watch"]}
+    {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["list", "watch"]}
+    {apiGroups: ["apiregistration.k8s.io"], resources: ["apiservices"], verbs: ["list", "watch"]}
+    {apiGroups: ["batch"], resources: ["jobs"], verbs: ["list", "watch"]}
+    {nonResourceURLs: ["/healthz", "/readyz", "/version"], verbs: ["get"]}
+    {nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]}
+    "#);
+    assert_snapshot!(told(spec), @r#"
+    {apiGroups: [""], resources: ["services"], verbs: ["list", "watch"]}
+    {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["list", "watch"]}
+    {apiGroups: ["apiregistration.k8s.io"], resources: ["apiservices"], verbs: ["list", "watch"]}
+    {nonResourceURLs: ["/healthz", "/readyz", "/version"], verbs: ["get"]}
+    {nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]}
+    note: Warning: sync resource ref is not found: there is no ClusterSyncResources all, so syncResources alone count
+    "#);
+}
+
+/// Where nothing else says who the member is.
+#[test]
+fn the_namespace_kube_system_is_read_where_nothing_else_tells_the_member_from_others() {
+    for (fields, is_read) in [
+        ("caData: YQ==", false),
+        ("authenticationFrom: {ca: {name: a, key: b}}", false),
+        ("caData: YQ==\n  apiserver: http://a", true),
+        (
+            "caData: YQ==\n  connection: {insecureSkipTLSVerification: true}",
+            true,
+        ),
+        (
+            "caData: YQ==\n  connection: {controlPlaneProxy: {group: a, version: v1, resource: b, name: c}}",
+            true,
+        ),
+        (
+            "authenticationFrom: {ca: {name: a, key: b}, kubeconfig: {name: a, key: b}}",
+            true,
+        ),
+        ("kubeconfig: YQ==", true),
+        ("apiserver: https://a", true),
+    ] {
+        for (resource, tells) in [("pods", false), ("namespaces", true), ("services", true)] {
+            let spec = format!(
+                "spec:\n  {fields}\n  syncResources: [{{group: '', resources: [{resource}]}}]\n"
+            );
+            let told = told(&spec);
+            let rule = member_rights::in_a_line(&member_rights::of_identity());
+            let has = told.lines().any(|line| line == rule);
+            assert_eq!(has, is_read && !tells, "{spec}: {told}");
+        }
+    }
+}
