@@ -16,6 +16,7 @@ mod faults;
 mod fields;
 mod handover;
 mod installing;
+mod least;
 mod moving;
 mod onboarding;
 mod platforms;
