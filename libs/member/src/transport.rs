@@ -1,7 +1,11 @@
 //! HTTP clients of one member: the connector (TLS, proxy) and what each kind of traffic needs of HTTP/2.
 
 #[cfg(test)]
+mod believed;
+#[cfg(test)]
 mod generations;
+#[cfg(test)]
+mod proxied;
 #[cfg(test)]
 mod silent;
 #[cfg(test)]
