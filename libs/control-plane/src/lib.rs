@@ -1,5 +1,5 @@
 //! The control plane, for whoever asks it: a client whose requests all end, the objects of one kind, and what is said of
-//! requests that fail, once for each outage and in words that never are an answer's; and a Lease on it, by which one of several processes does
+//! requests that fail, once for each outage and in words that never are an answer's; Events; and a Lease on it, by which one of several processes does
 //! the work.
 
 #[cfg(any(test, feature = "testing"))]
@@ -12,6 +12,7 @@ mod lock;
 mod objects;
 mod outages;
 mod pages;
+mod recorder;
 mod trouble;
 
 pub use disputes::{Applied, Dispute};
@@ -21,4 +22,5 @@ pub use lock::lock;
 pub use objects::{NOT_THERE_YET, Objects};
 pub use outages::Outages;
 pub use pages::paged;
+pub use recorder::Recorder;
 pub use trouble::{Trouble, TroubleKind};

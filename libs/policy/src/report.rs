@@ -10,13 +10,13 @@ use armadex_crds::conditions::NewCondition;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
     Client,
-    runtime::events::{Event, EventType, Recorder},
+    runtime::events::{Event, EventType},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 use tracing::debug;
 
-use armadex_control_plane::{Trouble, lock};
+use armadex_control_plane::{Recorder, Trouble, lock};
 
 /// The status that a controller said of each object last: that it is there is no news to it.
 #[derive(Debug, Default)]
