@@ -2,6 +2,8 @@
 //!
 //! One fleet serves the whole story, in the order in which it is told. The parts of Armadex run apart, each with the rights of its own.
 
+mod rotated;
+
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
@@ -42,8 +44,10 @@ async fn the_story(store: StoreKind) -> Result<()> {
     if !store.is_there()? {
         return Ok(());
     }
+    let next = rotated::Next::made()?;
     let options = Options {
         members: 2,
+        member_arguments: vec![next.argument()],
         late_cluster_api: true,
         writes_requests_down: true,
         store: Some(store),
@@ -59,6 +63,8 @@ async fn the_story(store: StoreKind) -> Result<()> {
     who_may_search_is_granted_by_kubectl_and_can_ask_so(&fleet).await?;
     a_third_member_appears_by_itself(&fleet).await?;
     a_rotated_token_is_followed(&fleet, &parts.synchro).await?;
+    rotated::another_endpoint_and_another_authority_are_followed(&fleet, &parts.synchro, &next)
+        .await?;
     a_label_of_a_cluster_chooses_its_rows(&fleet, &parts.synchro).await?;
     a_member_that_leaves_is_gone(&fleet).await?;
     a_member_that_comes_back_goes_on_where_it_was(&fleet, &parts.synchro).await?;
