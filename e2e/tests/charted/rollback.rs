@@ -1,6 +1,6 @@
 //! A rollback to a release whose program the store does not serve any more: helm is told so before it touches anything, and is brought back from it.
 //!
-//! The store, a MariaDB that has to prove who it is, is made to say that it serves later programs alone, as the migration of a later release does.
+//! The store, a MariaDB that has to prove who it is and whose tables only a Job changes, is made to say that it serves later programs alone, as the migration of a later release does.
 
 use std::collections::BTreeSet;
 
@@ -35,6 +35,11 @@ async fn a_rollback_to_a_program_that_the_store_serves_no_more_touches_nothing()
     };
     let desk = Desk::within(&fleet, &[], &[store.port]).await?;
     upgraded(&desk, &store).await?;
+    let migrated = logs_of(&fleet, "armadex-migrate-")?;
+    ensure!(
+        migrated.len() == 2,
+        "by each that is installed: {migrated:?}"
+    );
 
     let before = there(&desk.kubectl).await?;
     let as_wanted = wanted(&desk.kubectl).await?;

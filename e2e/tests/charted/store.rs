@@ -1,6 +1,6 @@
 //! The store of a release on a server, as somebody names it who installs the chart.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use armadex_databases::{Address, Engine, Server, Setup, administer};
@@ -11,9 +11,12 @@ use tokio::task::block_in_place;
 
 use crate::desk::NAMESPACE;
 
-/// The Secret with its password, and that with the authority that its certificate is of.
-const PASSWORD: &str = "armadex-db";
+/// The Secret with its password or with its whole URL, that with the password of who may change its tables, and that with the authority that its certificate is of.
+const SECRET: &str = "armadex-db";
+const OWNER: &str = "armadex-db-owner";
 const AUTHORITY: &str = "armadex-db-ca";
+/// Who may change rows alone, as docs/stores.md has it.
+const WORKER: &str = "armadex_worker";
 /// How a server has to prove who it is, where the chart puts the second Secret.
 const VERIFIED: &str = "?sslmode=verify-full&sslrootcert=/etc/armadex/store-tls/ca.crt";
 
@@ -31,10 +34,18 @@ pub(crate) struct Store {
     /// Without the password.
     url: String,
     password: PathBuf,
-    /// The certificate of an authority, of a server that has to prove who it is.
-    authority: Option<PathBuf>,
+    /// Of a server that has to prove who it is.
+    proof: Option<Proof>,
     /// Ends with it, if it is its own.
     _server: Option<Server>,
+}
+
+/// How a server proves who it is, and who works on it.
+struct Proof {
+    /// The certificate of its authority.
+    authority: PathBuf,
+    /// Its URL, of who may change rows alone, with the password.
+    worker: String,
 }
 
 impl Store {
@@ -55,13 +66,13 @@ impl Store {
         Ok(Self {
             port: port.context("a port")?.parse()?,
             password: value("--store-password-file=")?.into(),
-            authority: None,
+            proof: None,
             _server: None,
             url,
         })
     }
 
-    /// A MariaDB of its own that has to prove who it is; `None` where there can be none.
+    /// A MariaDB of its own that has to prove who it is, whose tables its processes may not change; `None` where there can be none.
     pub(crate) fn that_proves_itself(fleet: &Harness) -> Result<Option<Self>> {
         let pki = Pki::at(fleet.folder().root().join("state/database"));
         pki.create()?;
@@ -82,38 +93,56 @@ impl Store {
         block_in_place(|| server.create(database))?;
         let (address, password) = (server.address(), pki.file("password"));
         write_private(&password, &address.password())?;
-        Ok(Some(Self {
-            port: address.port(),
-            url: format!(
-                "mysql://{}@127.0.0.1:{}/{database}",
-                address.user(),
-                address.port()
-            ),
+        let port = address.port();
+        let url = |user: &str| format!("mysql://{user}@127.0.0.1:{port}/{database}");
+        let proof = Proof {
+            authority: pki.file("ca.crt"),
+            worker: url(&format!("{WORKER}:{}", address.password())),
+        };
+        let store = Self {
+            port,
+            url: url(&address.user()),
             password,
-            authority: Some(pki.file("ca.crt")),
+            proof: Some(proof),
+            _server: None,
+        };
+        store.order(&format!(
+            "CREATE USER {WORKER} IDENTIFIED BY '{}' REQUIRE SSL; GRANT SELECT, INSERT, UPDATE, DELETE ON {database}.* TO {WORKER}",
+            address.password()
+        ))?;
+        Ok(Some(Self {
             _server: Some(server),
+            ..store
         }))
     }
 
-    /// What values say of it.
+    /// What values say of it: where it is, or where that is said, and who changes its tables.
     pub(crate) fn values(&self) -> String {
         let url = &self.url;
-        let (verified, tls) = match self.authority {
-            Some(_) => (VERIFIED, format!(",store.tlsSecretName={AUTHORITY}")),
-            None => ("", String::new()),
-        };
-        format!("store.url={url}{verified},store.passwordSecret.name={PASSWORD}{tls}")
+        match self.proof {
+            Some(_) => format!(
+                "store.urlSecret.name={SECRET},store.tlsSecretName={AUTHORITY},store.migration.enabled=true,\
+                 store.migration.url={url}{VERIFIED},store.migration.passwordSecret.name={OWNER}"
+            ),
+            None => format!("store.url={url},store.passwordSecret.name={SECRET}"),
+        }
     }
 
     /// The Secrets that these name.
     pub(crate) async fn give_secrets(&self, kubectl: &Kubectl) -> Result<()> {
-        let password = (PASSWORD, "password", &self.password);
-        let authority = self.authority.as_ref();
-        let authority = authority.map(|file| (AUTHORITY, "ca.crt", file));
-        for (name, key, file) in [password].into_iter().chain(authority) {
-            let file = format!("--from-file={key}={}", file.display());
+        let from_file = |key: &str, file: &Path| format!("--from-file={key}={}", file.display());
+        let password = from_file("password", &self.password);
+        let secrets = match &self.proof {
+            Some(Proof { authority, worker }) => vec![
+                (SECRET, format!("--from-literal=uri={worker}{VERIFIED}")),
+                (OWNER, password),
+                (AUTHORITY, from_file("ca.crt", authority)),
+            ],
+            None => vec![(SECRET, password)],
+        };
+        for (name, value) in secrets {
             let create = ["create", "secret", "generic", name];
-            let create = [&create[..], &["--namespace", NAMESPACE, &file]].concat();
+            let create = [&create[..], &["--namespace", NAMESPACE, &value]].concat();
             kubectl.run(&create).await?;
         }
         Ok(())
