@@ -213,6 +213,8 @@ words! {
         ReconcileContinues,
         /// Ours: not tried, because the policy is not valid.
         PolicyNotValidated,
+        /// Ours, of Events alone: lifecycles were deleted; the message says which, and what has become of their source objects.
+        LifecyclesDeleted,
     }
 }
 

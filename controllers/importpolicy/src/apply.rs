@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use tracing::info;
 
 use crate::{
-    Plan, Problem,
-    plan::{Leaving, obstacle, same_object},
+    Leaving, Plan, Problem,
+    plan::{obstacle, same_object},
 };
 
 /// Owner of the fields of lifecycles.
@@ -36,11 +36,25 @@ enum Change<'a> {
     Delete(&'a Leaving),
 }
 
+/// What came of one of them.
+struct Tried {
+    /// The name of the lifecycle.
+    name: String,
+    /// What it is once this is done.
+    done: &'static str,
+    /// Why, of one that goes.
+    why: Option<String>,
+    /// Whether it was done, or somebody else has it by now.
+    outcome: Result<bool, Trouble>,
+}
+
 /// What came of a plan.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     /// In the order of their names: which were tried first is chance.
     pub(crate) failures: Vec<Problem>,
+    /// Lifecycles that are gone, and why, in the order of their names.
+    pub(crate) gone: Vec<String>,
     /// Changes that were carried out.
     pub(crate) carried: usize,
     /// Changes that were not tried.
@@ -72,6 +86,7 @@ pub(crate) async fn apply(
     }
     done.failures
         .sort_by(|one, other| one.subject.cmp(&other.subject));
+    done.gone.sort();
     done
 }
 
@@ -97,10 +112,10 @@ impl Done {
             {
                 running.push(change.tried(api, policy));
             }
-            let Some((name, done, outcome)) = running.next().await else {
+            let Some(tried) = running.next().await else {
                 break;
             };
-            let kind = outcome.as_ref().err().map(|trouble| trouble.kind);
+            let kind = tried.outcome.as_ref().err().map(|trouble| trouble.kind);
             // What is wrong for all of them is asked for one by one.
             let is_of_many = |kind: TroubleKind| kind.is_of_many() || kind == TroubleKind::Missing;
             together = if kind.is_some_and(is_of_many) {
@@ -113,16 +128,25 @@ impl Done {
             } else {
                 0
             };
-            self.note(&name, done, outcome);
+            self.note(tried);
         }
         self.left += changes.count();
     }
 
-    fn note(&mut self, name: &str, done: &'static str, outcome: Result<bool, Trouble>) {
+    fn note(&mut self, tried: Tried) {
+        let Tried {
+            name,
+            done,
+            why,
+            outcome,
+        } = tried;
         let trouble = match outcome {
             Ok(true) => {
-                info!(cluster = name, "lifecycle {name} {done}");
+                let because = why.as_ref().map(|why| format!(": {why}"));
+                let because = because.unwrap_or_default();
+                info!(cluster = name, "lifecycle {name} {done}{because}");
                 self.carried += 1;
+                self.gone.extend(why.map(|why| format!("{name}: {why}")));
                 return;
             }
             // It has become somebody else's.
@@ -148,14 +172,28 @@ impl Change<'_> {
         }
     }
 
+    /// Why, of one that goes.
+    fn why(&self) -> Option<String> {
+        match self {
+            Self::Create(_) | Self::Update(_) => None,
+            Self::Delete(leaving) => Some(leaving.why.clone()),
+        }
+    }
+
     /// What comes of it, in the words for it.
     async fn tried(
         self,
         api: &Objects<PediaClusterLifecycle>,
         policy: &ClusterImportPolicy,
-    ) -> (String, &'static str, Result<bool, Trouble>) {
-        let (name, done) = self.in_words();
-        (name, done, self.carry_out(api, policy).await)
+    ) -> Tried {
+        let ((name, done), why) = (self.in_words(), self.why());
+        let outcome = self.carry_out(api, policy).await;
+        Tried {
+            name,
+            done,
+            why,
+            outcome,
+        }
     }
 
     /// Whether there was anything to do.
@@ -191,7 +229,12 @@ async fn delete(
     leaving: &Leaving,
 ) -> Result<bool, Trouble> {
     let owner = policy.metadata.uid.as_deref().unwrap_or_default();
-    let Leaving { name, uid, version } = leaving;
+    let Leaving {
+        name,
+        uid,
+        version,
+        why: _,
+    } = leaving;
     let is_ours = |metadata: &ObjectMeta| controlled_by(metadata, owner);
     api.delete_if(name, uid, version.clone(), is_ours).await
 }
@@ -367,6 +410,7 @@ mod tests {
                 name: "east".into(),
                 uid: seen.uid().unwrap(),
                 version: seen.resource_version(),
+                why: "it wilts".into(),
             };
             let plan = Plan {
                 delete: vec![leaving],

@@ -7,6 +7,7 @@
 mod apply;
 mod context;
 mod controller;
+mod leaving;
 mod looks;
 mod news;
 mod part;
@@ -18,6 +19,7 @@ mod status;
 mod validate;
 
 pub use controller::run;
+pub use leaving::Leaving;
 pub use looks::Looks;
-pub use plan::{Facts, Leaving, Plan, Problem, plan};
+pub use plan::{Facts, Plan, Problem, plan};
 pub use validate::{Compiled, Invalid, refused_source, validate, validate_namespaces};

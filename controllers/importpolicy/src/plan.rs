@@ -19,6 +19,7 @@ use kube::{Resource, ResourceExt};
 
 use crate::{
     Compiled,
+    leaving::{Leaving, is_made_of, leaving},
     looks::{Looks, Rules, Verdict},
 };
 
@@ -57,17 +58,6 @@ pub struct Plan {
     pub troubled: BTreeSet<String>,
     /// How many lifecycles the policy has when all this is done.
     pub wanted: usize,
-}
-
-/// A lifecycle that goes, as it was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leaving {
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: String,
-    /// Its version.
-    pub version: Option<String>,
 }
 
 /// A source object, or a name, that the policy can't be followed for.
@@ -136,6 +126,7 @@ pub(crate) fn decide(facts: &Facts<'_>, looks: &Looks) -> Plan {
         let name = (*name, object);
         settle(facts, &references, &mut plan, name, present);
     }
+    let mut going = Vec::new();
     for lifecycle in facts.lifecycles {
         if looked.keeps(facts, lifecycle) {
             plan.wanted += 1;
@@ -144,13 +135,10 @@ pub(crate) fn decide(facts: &Facts<'_>, looks: &Looks) -> Plan {
             && !is_deleting(lifecycle)
             && !looked.wanted.contains_key(lifecycle.name_any().as_str())
         {
-            plan.delete.push(Leaving {
-                name: lifecycle.name_any(),
-                uid: lifecycle.uid().unwrap_or_default(),
-                version: lifecycle.resource_version(),
-            });
+            going.push(lifecycle.as_ref());
         }
     }
+    plan.delete = leaving((facts.source, facts.objects), looks, &going);
     plan
 }
 
@@ -159,7 +147,7 @@ fn look<'a>(facts: &Facts<'a>, looks: &'a Looks, problems: &mut Vec<Problem>) ->
     // They are not asked for, so they can't be seen to be gone.
     for lifecycle in facts.lifecycles {
         let source = &lifecycle.spec.source;
-        if is_made_of(facts, lifecycle)
+        if is_made_of(facts.source, lifecycle)
             && is_ours(facts.policy, lifecycle)
             && !is_deleting(lifecycle)
             && let Err(why) = facts.secrets.check(facts.source, &source.namespace)
@@ -186,7 +174,7 @@ fn look<'a>(facts: &Facts<'a>, looks: &'a Looks, problems: &mut Vec<Problem>) ->
 impl Looked<'_> {
     /// Whether a lifecycle of the policy stays because nothing is known of its source object.
     fn keeps(&self, facts: &Facts<'_>, lifecycle: &PediaClusterLifecycle) -> bool {
-        is_made_of(facts, lifecycle)
+        is_made_of(facts.source, lifecycle)
             && is_ours(facts.policy, lifecycle)
             && !is_deleting(lifecycle)
             && self
@@ -360,12 +348,6 @@ fn source_of(gvr: &Gvr, object: &Found) -> LifecycleSource {
         namespace: object.name.namespace.clone(),
         name: object.name.name.clone(),
     }
-}
-
-/// Whether a lifecycle is made of an object of the kind of the source.
-pub(crate) fn is_made_of(facts: &Facts<'_>, lifecycle: &PediaClusterLifecycle) -> bool {
-    let source = &lifecycle.spec.source;
-    source.group == facts.source.group && source.resource == facts.source.resource
 }
 
 /// The same object, in whatever version.

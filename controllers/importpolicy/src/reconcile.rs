@@ -11,9 +11,9 @@ use armadex_policy::{
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use kube::{
-    ResourceExt,
+    Resource, ResourceExt,
     api::ObjectMeta,
-    runtime::{controller::Action, reflector::ObjectRef},
+    runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
 
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     part::{Known, Outcome, Part, part},
     plan::{Facts, plan},
     sources::Sources,
-    status::{Conclusion, Summary, status},
+    status::{Conclusion, Summary, departures, status},
     validate::refused_source,
     validate_namespaces,
 };
@@ -59,6 +59,12 @@ pub(crate) async fn follow(
         Outcome::Plan(part) => part_conclusion(policy, part, context).await,
         Outcome::Unclear => conclusion(policy, context).await,
     };
+    if let Some(departures) = departures(&conclusion) {
+        let (reporter, about) = (&context.shared.reporter, policy.object_ref(&()));
+        reporter
+            .publish(&about, &departures, EventType::Normal)
+            .await;
+    }
     let after = status(policy, &conclusion, Timestamp::now());
     write_status(&**context, policy, policy.status.as_ref(), after).await?;
     Ok(match next {

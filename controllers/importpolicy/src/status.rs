@@ -12,6 +12,7 @@ use armadex_crds::{
 };
 use armadex_policy::{Readiness, ResolveError, State};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::events::EventType;
 
 use crate::{
@@ -20,8 +21,8 @@ use crate::{
     news::{Aside, Totals},
 };
 
-/// Problems that a message names; the rest are counted.
-const NAMED_PROBLEMS: usize = 3;
+/// Problems that a message names, or lifecycles that went; the rest are counted.
+const NAMED: usize = 3;
 
 /// How a reconcile ended.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub(crate) struct Summary {
     lifecycles: usize,
     problems: Vec<Problem>,
     troubled: BTreeSet<String>,
+    /// Lifecycles that are gone, and why.
+    gone: Vec<String>,
     /// Changes that were carried out.
     carried: usize,
     /// Changes that are still to be tried.
@@ -55,6 +58,7 @@ impl Summary {
     pub(crate) fn new(objects: usize, plan: &Plan, done: Done, stale: Option<Trouble>) -> Self {
         let Done {
             failures,
+            gone,
             carried,
             left,
             ..
@@ -65,6 +69,7 @@ impl Summary {
             lifecycles: plan.wanted,
             problems,
             troubled: plan.troubled.clone(),
+            gone,
             carried,
             left,
             stale,
@@ -122,11 +127,36 @@ pub(crate) fn status(
             observed_generation: policy.metadata.generation,
             ..condition
         };
-        if conditions::set(&mut status.conditions, new.clone(), now) {
+        let is_more = names_more(conclusion, &new, &status.conditions);
+        if conditions::set(&mut status.conditions, new.clone(), now) || is_more {
             transitions.push((new, type_));
         }
     }
     (status, transitions)
+}
+
+/// Whether a condition names a problem that it did not name before, under whatever reason: an Event is due for that as well.
+fn names_more(conclusion: &Conclusion, new: &NewCondition, before: &[Condition]) -> bool {
+    let Conclusion::Done(summary) = conclusion else {
+        return false;
+    };
+    let Some(before) = conditions::find(before, &new.type_) else {
+        return false;
+    };
+    // Of one that is cut off nobody knows whether it was named.
+    let told = conditions::shortened(new.message.clone());
+    let mut named = summary.problems.iter().take(NAMED).map(in_words);
+    named.any(|problem| told.contains(&problem) && !before.message.contains(&problem))
+}
+
+/// What is to be told of lifecycles that are gone, in one Event for all of a look. No condition says it: they are not the policy's any more.
+pub(crate) fn departures(conclusion: &Conclusion) -> Option<NewCondition> {
+    let Conclusion::Done(summary) = conclusion else {
+        return None;
+    };
+    let gone = (!summary.gone.is_empty()).then(|| first_of(summary.gone.iter().cloned()))?;
+    let reason = ReconcilingReason::LifecyclesDeleted;
+    Some(reconciled(true, reason, format!("deleted {gone}")))
 }
 
 fn told(
@@ -167,7 +197,7 @@ fn not_listed(
     readiness: &Readiness,
     before: &ClusterImportPolicyStatus,
 ) -> Vec<(NewCondition, EventType)> {
-    let followed = |condition: &&k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
+    let followed = |condition: &&Condition| {
         condition.type_ == PolicyCondition::Reconciling.as_str()
             && condition.reason != ReconcilingReason::PolicyNotValidated.as_str()
     };
@@ -205,6 +235,7 @@ fn reconciling(summary: &Summary) -> (NewCondition, EventType) {
         left,
         stale,
         troubled: _,
+        gone: _,
         carried: _,
     } = summary;
     let mut counts = format!("{lifecycles} lifecycles from {objects} source objects");
@@ -226,26 +257,29 @@ fn reconciling(summary: &Summary) -> (NewCondition, EventType) {
         let reason = ReconcilingReason::ReconcileSourceResourceAndLifecycle;
         return (reconciled(true, reason, counts), EventType::Normal);
     }
-    let named: Vec<String> = problems
-        .iter()
-        .take(NAMED_PROBLEMS)
-        .map(
-            |Problem {
-                 subject, message, ..
-             }| format!("{subject}: {message}"),
-        )
-        .collect();
-    let more = problems.len().saturating_sub(NAMED_PROBLEMS);
-    let rest = if more == 0 {
-        String::new()
-    } else {
-        format!("; and {more} more")
-    };
-    let message = format!("{}{rest}; {counts}", named.join("; "));
+    let named = first_of(problems.iter().map(in_words));
+    let message = format!("{named}; {counts}");
     (
         reconciled(false, ReconcilingReason::FailedReconcile, message),
         EventType::Warning,
     )
+}
+
+fn in_words(problem: &Problem) -> String {
+    let Problem {
+        subject, message, ..
+    } = problem;
+    format!("{subject}: {message}")
+}
+
+/// The first of them; the rest are counted.
+fn first_of(words: impl ExactSizeIterator<Item = String>) -> String {
+    let all = words.len();
+    let named = Vec::from_iter(words.take(NAMED)).join("; ");
+    match all.saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named}; and {more} more"),
+    }
 }
 
 fn validated(holds: bool, reason: PolicyValidatedReason, message: String) -> NewCondition {
@@ -272,7 +306,7 @@ mod tests {
 
     fn told(policy: &ClusterImportPolicy, conclusion: &Conclusion) -> (Vec<String>, usize) {
         let (status, transitions) = status(policy, conclusion, Timestamp::UNIX_EPOCH);
-        let line = |condition: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
+        let line = |condition: &Condition| {
             let generation = condition.observed_generation.unwrap_or_default();
             let (type_, status) = (&condition.type_, &condition.status);
             format!(
@@ -380,6 +414,50 @@ mod tests {
             Timestamp::UNIX_EPOCH,
         );
         assert_eq!((Some(after), transitions.len()), (policy.status, 0));
+    }
+
+    fn done(problems: &[Problem], gone: &[&str]) -> Conclusion {
+        Conclusion::Done(Summary {
+            problems: problems.to_vec(),
+            gone: gone.iter().map(|&gone| gone.to_owned()).collect(),
+            ..Summary::default()
+        })
+    }
+
+    #[test]
+    fn each_problem_that_a_condition_names_anew_is_an_event_and_one_that_it_named_is_none() {
+        let mut policy = policy();
+        let long = problem(&"x".repeat(conditions::MESSAGE_LIMIT));
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(problem);
+        for (problems, expected) in [
+            (vec![a.clone()], 2),
+            (vec![a.clone()], 0),
+            (vec![a.clone(), b.clone()], 1),
+            (vec![b.clone()], 0),
+            (vec![c.clone()], 1),
+            (vec![c.clone(), a.clone(), b.clone(), d.clone()], 1),
+            (vec![c.clone(), a.clone(), b.clone()], 0),
+            // What is cut off is counted, as what comes after the third.
+            (vec![a.clone(), long.clone()], 0),
+            (vec![a, long, b], 0),
+            (vec![], 1),
+        ] {
+            let (status, transitions) =
+                status(&policy, &done(&problems, &[]), Timestamp::UNIX_EPOCH);
+            assert_eq!(transitions.len(), expected, "{problems:?}");
+            policy.status = Some(status);
+        }
+    }
+
+    #[test]
+    fn lifecycles_that_went_are_one_event_of_a_look_however_many_they_are() {
+        let told = |gone: &[&str]| departures(&done(&[], gone)).map(|told| told.message);
+        assert_eq!(told(&[]), None);
+        assert_eq!(told(&["a: it wilts"]).unwrap(), "deleted a: it wilts");
+        assert_eq!(
+            told(&["a", "b", "c", "d", "e"]).unwrap(),
+            "deleted a; b; c; and 2 more"
+        );
     }
 
     #[test]

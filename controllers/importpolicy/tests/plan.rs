@@ -190,6 +190,29 @@ fn clusters_that_go_or_are_being_deleted_or_stop_matching_take_their_lifecycles_
 }
 
 #[test]
+fn of_each_lifecycle_that_goes_it_is_said_what_has_become_of_its_source() {
+    let policy = policy(POLICY);
+    let present = "[{name: e1, source: east}, {name: n1, source: north}, {name: s1, source: south}, {name: w1, source: west}]";
+    let mut present = lifecycles(&policy, present);
+    present.extend(lifecycles(&policy, "[{name: b1, source: bee}]"));
+    let of_another_kind = Arc::make_mut(&mut present[4]);
+    of_another_kind.spec.source.resource = "bundles".into();
+    let objects = "[{name: east, id: e1, deleting: true}, {name: south, id: s1, region: moon}, {name: west, id: w2}]";
+    let plan = make(&policy, &clusters(objects), &present);
+    let why = |leaving: &Leaving| format!("{}: {}", leaving.name, leaving.why);
+    assert_eq!(
+        Vec::from_iter(plan.delete.iter().map(why)),
+        [
+            "e1: east of the clusters is being deleted",
+            "n1: there is no north among the clusters any more",
+            "s1: source.selectorTemplate does not choose south of the clusters any more",
+            "w1: nameTemplate makes w2 of west of the clusters now",
+            "b1: the policy is not about bundles any more, as bee is",
+        ]
+    );
+}
+
+#[test]
 fn a_template_error_deletes_nothing_and_stops_nobody_else() {
     check(
         "[{name: east}, {name: west, id: w1}]",

@@ -359,6 +359,9 @@ impl Garden {
             .await?;
         self.comes_to_have("pediacluster/lily", ".metadata.name", "")
             .await?;
+        let words = "lily: source.selectorTemplate does not choose lily of the plants any more";
+        self.event_says(POLICY, ["Reconciling", "LifecyclesDeleted", words])
+            .await?;
         self.apply(plant("lily", "https://lily.example", false))
             .await?;
         self.comes_to_have(

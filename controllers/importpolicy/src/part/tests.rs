@@ -11,9 +11,10 @@ use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Leaving;
 use crate::Problem;
 use crate::news::{Aside, Changed};
-use crate::plan::{Leaving, is_ours};
+use crate::plan::is_ours;
 use crate::room::Room;
 use crate::{Compiled, validate};
 
