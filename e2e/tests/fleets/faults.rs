@@ -1,6 +1,8 @@
 //! Bad input and bad neighbours: each ends in a condition, a `Status` or a refusal that says what is wrong, and the rest
 //! of the fleet goes on.
 
+mod proxy;
+
 use std::future::Future;
 use std::time::{Duration, Instant};
 
@@ -81,11 +83,7 @@ async fn faults(store: StoreKind) -> Result<()> {
     check(&mut failed, a_broken_template_is_told_by_the_policy(&fleet)).await;
     check(&mut failed, a_wrong_authority_is_never_taken(&fleet)).await;
     check(&mut failed, a_member_that_is_away_is_told(&fleet)).await;
-    check(
-        &mut failed,
-        a_proxy_that_is_away_is_told_without_its_password(&fleet),
-    )
-    .await;
+    check(&mut failed, proxy::what_proxies_do_is_told(&fleet)).await;
     check(&mut failed, a_forbidden_kind_stops_only_itself(&fleet)).await;
     check(&mut failed, a_kind_that_comes_later_is_found(&fleet)).await;
     check(&mut failed, a_large_object_does_not_stop_the_others(&fleet)).await;
@@ -325,6 +323,10 @@ struct Way<'a> {
 }
 
 async fn make_pedia_cluster(fleet: &Harness, name: &str, way: &Way<'_>) -> Result<()> {
+    let connection = match way.proxy {
+        "" => json!({}),
+        url => json!({"proxyURL": url, "proxyHeader": {"X-Team": proxy::TEAM}}),
+    };
     let cluster = json!({
         "apiVersion": "cluster.clusterpedia.io/v1alpha2",
         "kind": "PediaCluster",
@@ -333,7 +335,7 @@ async fn make_pedia_cluster(fleet: &Harness, name: &str, way: &Way<'_>) -> Resul
             "apiserver": way.url,
             "caData": STANDARD.encode(way.authority),
             "tokenData": STANDARD.encode(way.token),
-            "connection": {"proxyURL": way.proxy},
+            "connection": connection,
             "syncResources": [{"group": "", "resources": ["pods", "configmaps", "secrets"]}],
         },
     });
@@ -400,26 +402,6 @@ async fn a_member_that_is_away_is_told(fleet: &Harness) -> Result<()> {
         "{reason}: {message}"
     );
     remove_pedia_cluster(fleet, "away").await
-}
-
-/// Whoever reads a log is told neither; when Armadex ends, its log is read for them.
-async fn a_proxy_that_is_away_is_told_without_its_password(fleet: &Harness) -> Result<()> {
-    let member = fleet.member("member1")?;
-    let proxy = format!("http://me:{}@127.0.0.1:{}", seed::SECRET, free_port()?);
-    let way = Way {
-        url: &member.url(),
-        authority: &member.pki().read("ca.crt")?,
-        token: "none",
-        proxy: &proxy,
-    };
-    make_pedia_cluster(fleet, "behind", &way).await?;
-    let health = wait_for_condition(fleet, "pediacluster/behind", "ClusterHealthy", "False");
-    let (reason, message) = health.await?;
-    ensure!(
-        reason == "NotReachable" && !message.contains(seed::SECRET),
-        "{reason}: {message}"
-    );
-    remove_pedia_cluster(fleet, "behind").await
 }
 
 /// A token of a ServiceAccount that may read pods and ConfigMaps, and no Secret.
