@@ -4,6 +4,7 @@
 //! The sources are plants, a kind that nobody has heard of, and the controllers are alone: what a PediaCluster leads to is not theirs to know.
 
 mod aggregated;
+mod references;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -36,6 +37,8 @@ async fn each_thing_that_stands_in_the_way_of_a_policy_is_told_and_deletes_nothi
     .await?;
     garden.a_right_that_is_missing_is_named().await?;
     garden.a_reference_may_come_late_be_rotated_and_go().await?;
+    references::other_objects_than_secrets_are_read_by_the_rights_that_are_printed(&fleet, &garden)
+        .await?;
     garden.an_edit_reaches_what_was_made().await?;
     garden.a_broken_edit_changes_nothing().await?;
     garden
