@@ -1,12 +1,19 @@
 //! The chart in its second case: its control plane is the cluster that its pods run in, which they reach with the token of their account, and its store a file on a
 //! volume, as is the default. Clusters come in by Secrets with kubeconfigs.
 
+use std::path::Path;
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::equality::{self, Difference, Objects, SEEDED_KINDS};
+use armadex_e2e::limit::output_of;
 use armadex_e2e::scenario::{SOON, wait_until_absent, wait_until_synced};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, kubelet, wait_until};
 use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::Command;
+use tokio::sync::watch;
 
 use crate::bob::{bob_finds_pods, let_bob_search};
 use crate::desk::{
@@ -14,12 +21,54 @@ use crate::desk::{
 };
 use crate::lists::Lists;
 use crate::members::{self, MEMBERS};
+use crate::searcher::searched_during;
 use crate::traces::{come, everything};
 
 /// What the policy calls them, by the namespace of their Secrets.
 const CLUSTERS: [&str; 2] = ["team-a.member1", "team-a.member2"];
 const TEAM: &str = "team-a";
 const OBJECTS: usize = 100;
+/// For so long nobody searches while the pod is replaced, as the README of the chart has it, on a machine that has nothing else to do; here it may have.
+const REPLACED_WITHIN: Duration = Duration::from_secs(60);
+
+/// A chart of before a field.
+struct OlderChart(TempDir);
+
+impl OlderChart {
+    const CRD: &str = "files/crds/cluster.clusterpedia.io_pediaclusters.yaml";
+    const FIELD: &str = "shardingName";
+
+    async fn made() -> Result<Self> {
+        let older = Self(tempfile::tempdir()?);
+        let mut copy = Command::new("cp");
+        copy.args(["-r", &chart_folder()?, &older.folder()?]);
+        let copied = output_of(&mut copy).await?;
+        ensure!(copied.status.success(), "{copied:?}");
+        let path = Path::new(&older.folder()?).join(Self::CRD);
+        let mut crd: Value = serde_saphyr::from_str(&std::fs::read_to_string(&path)?)?;
+        let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+        let fields = crd.pointer_mut(spec).and_then(Value::as_object_mut);
+        let gone = fields.context("no fields")?.remove(Self::FIELD);
+        gone.context("there is no such field")?;
+        std::fs::write(path, crd.to_string())?;
+        Ok(older)
+    }
+
+    fn folder(&self) -> Result<String> {
+        let folder = self.0.path().join("armadex");
+        Ok(folder.to_str().context("a path")?.to_owned())
+    }
+}
+
+/// Whether the CRD that is there has it.
+async fn knows_the_field(desk: &Desk) -> Result<bool> {
+    let path = format!(
+        "--output=jsonpath={{.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.{}}}",
+        OlderChart::FIELD
+    );
+    let get = ["get", "crd", "pediaclusters.cluster.clusterpedia.io", &path];
+    Ok(!desk.kubectl.run(&get).await?.is_empty())
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_whose_control_plane_is_its_own_cluster_lives_by_the_token_of_its_account()
@@ -40,16 +89,24 @@ async fn a_release_whose_control_plane_is_its_own_cluster_lives_by_the_token_of_
     for member in MEMBERS {
         bring_in(&fleet, member).await?;
     }
-    install(&desk).await?;
+    let older = OlderChart::made().await?;
+    install(&desk, &older.folder()?).await?;
+    ensure!(!knows_the_field(&desk).await?, "the CRD is not older");
     has_what_the_members_have(&fleet).await?;
     wait_until_synced(&fleet, &CLUSTERS, SOON).await?;
     let_bob_search(&desk.kubectl).await?;
     bob_finds_pods(&fleet, &CLUSTERS).await?;
     let listed = lists.count()?;
 
-    upgrade(&fleet, &desk).await?;
+    let (_none, killed) = watch::channel(None);
+    let upgraded = async {
+        upgrade(&fleet, &desk).await?;
+        bob_finds_pods(&fleet, &CLUSTERS).await
+    };
+    let searched = searched_during(&fleet, &CLUSTERS, &killed, upgraded).await?;
+    ensure!(searched.longest_gap() < REPLACED_WITHIN, "{searched}");
+    ensure!(knows_the_field(&desk).await?, "the CRD is as it was");
     has_what_the_members_have(&fleet).await?;
-    bob_finds_pods(&fleet, &CLUSTERS).await?;
     desk.helm(&["rollback", RELEASE, "--wait"]).await?;
     the_file_was_looked_at(&fleet)?;
     bob_finds_pods(&fleet, &CLUSTERS).await?;
@@ -119,15 +176,14 @@ async fn bring_in(fleet: &Harness, member: &str) -> Result<()> {
     fleet.kubectl("host").apply(&secret.to_string()).await
 }
 
-async fn install(desk: &Desk) -> Result<()> {
+async fn install(desk: &Desk, chart: &str) -> Result<()> {
     let values = format!(
         "image.repository={IMAGE},policies.kubeconfig.enabled=true,controlPlane.credentialNamespaces={{{TEAM}}}"
     );
-    let chart = chart_folder()?;
     let install = [
         "install",
         RELEASE,
-        &chart,
+        chart,
         "--create-namespace",
         "--wait",
         "--set",

@@ -17,7 +17,7 @@ use crate::bob::{bob_finds_pods, let_bob_search};
 use crate::desk::{Desk, IMAGE, NAMESPACE, RELEASE, chart_folder, check_logs, wait_until_found};
 use crate::lists::Lists;
 use crate::members::{self, MEMBERS};
-use crate::searcher::{Searched, search};
+use crate::searcher::{Searched, searched_during};
 use crate::store::{self, Store};
 use crate::traces::{come, everything};
 
@@ -203,22 +203,18 @@ pub(crate) async fn while_searched(
     changes: impl Future<Output = Result<()>>,
     killed: &watch::Receiver<Option<String>>,
 ) -> Result<Searched> {
-    let bob = fleet.host().kubeconfig_for("bob", None)?;
     let member = fleet.member(MEMBERS[0])?.client().await?;
-    let (churning, searching) = (CancellationToken::new(), CancellationToken::new());
+    let churning = CancellationToken::new();
     let changed = async {
         let changed = changes.await;
         churning.cancel();
-        searching.cancel();
         changed
     };
-    let (done, searched, ()) = tokio::try_join!(
+    let (done, searched) = tokio::try_join!(
         CHURN.run(&member, &churning),
-        search(&bob, &MEMBERS, killed, &searching),
-        changed
+        searched_during(fleet, &MEMBERS, killed, changed)
     )?;
     note(format_args!("churn around a release: {done:?}"));
-    note(&searched);
     Ok(searched)
 }
 

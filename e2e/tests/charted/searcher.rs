@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use armadex_e2e::kubeconfig;
+use armadex_e2e::progress::note;
+use armadex_e2e::{Harness, kubeconfig};
 use http::Request;
 use kube::Client;
 use tokio::sync::watch;
@@ -26,6 +27,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 pub(crate) struct Searched {
     pub(crate) times: usize,
     failures: Vec<Failure>,
+    /// From a search that found all to the next one that did, at the longest.
+    longest_gap: Duration,
 }
 
 /// A search that failed.
@@ -38,6 +41,11 @@ struct Failure {
 }
 
 impl Searched {
+    /// For how long nobody could search, at the longest.
+    pub(crate) fn longest_gap(&self) -> Duration {
+        self.longest_gap
+    }
+
     /// At most one for each pod that was killed, and none else.
     pub(crate) fn failed_by_kills_alone(&self) -> Result<()> {
         let killed = self.failures.iter().map(|failure| failure.killed.as_ref());
@@ -53,9 +61,10 @@ impl fmt::Display for Searched {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "{} searches, of which failed {}",
+            "{} searches, of which failed {}; the longest time between two that found all is {:.1} s",
             self.times,
-            self.failures.len()
+            self.failures.len(),
+            self.longest_gap.as_secs_f32()
         )?;
         for Failure { after, killed, why } in &self.failures {
             let killed = killed.as_deref().unwrap_or("no pod");
@@ -66,8 +75,27 @@ impl fmt::Display for Searched {
     }
 }
 
-/// Searches as the user of a kubeconfig until it is stopped, and has to find all these clusters each time. Which pod is killed just then is told by whoever does it.
-pub(crate) async fn search(
+/// Lets something become of a release while bob searches, who has to find all these clusters each time. Which pod is killed just then is told by whoever does it.
+pub(crate) async fn searched_during(
+    fleet: &Harness,
+    clusters: &[&str],
+    killed: &watch::Receiver<Option<String>>,
+    changes: impl Future<Output = Result<()>>,
+) -> Result<Searched> {
+    let bob = fleet.host().kubeconfig_for("bob", None)?;
+    let stop = CancellationToken::new();
+    let changed = async {
+        let changed = changes.await;
+        stop.cancel();
+        changed
+    };
+    let (searched, ()) = tokio::try_join!(search(&bob, clusters, killed, &stop), changed)?;
+    note(&searched);
+    Ok(searched)
+}
+
+/// Searches as the user of a kubeconfig until it is stopped.
+async fn search(
     kubeconfig: &Path,
     clusters: &[&str],
     killed: &watch::Receiver<Option<String>>,
@@ -75,12 +103,17 @@ pub(crate) async fn search(
 ) -> Result<Searched> {
     let client = kubeconfig::client(kubeconfig).await?;
     let (begun, mut searched) = (Instant::now(), Searched::default());
+    let mut found = begun;
     while !stop.is_cancelled() {
         searched.times += 1;
         let before = killed.borrow().clone();
         let asked = tokio::time::timeout(LIMIT, once(&client, clusters)).await;
         let pause = match asked.context("no answer").flatten() {
-            Ok(()) => PAUSE,
+            Ok(()) => {
+                searched.longest_gap = searched.longest_gap.max(found.elapsed());
+                found = Instant::now();
+                PAUSE
+            }
             Err(error) => {
                 searched.failures.push(Failure {
                     after: begun.elapsed(),
@@ -95,12 +128,14 @@ pub(crate) async fn search(
             () = tokio::time::sleep(pause) => {}
         }
     }
+    searched.longest_gap = searched.longest_gap.max(found.elapsed());
     Ok(searched)
 }
 
-/// All pods, which are of all these clusters.
+/// All pods, which are of all these clusters. Where there are none nobody serves pods, and it is asked what is served.
 async fn once(client: &Client, clusters: &[&str]) -> Result<()> {
-    let path = format!("{FLEET}/api/v1/pods");
+    let what = if clusters.is_empty() { "" } else { "/pods" };
+    let path = format!("{FLEET}/api/v1{what}");
     let text = client
         .request_text(Request::get(&path).body(Vec::new())?)
         .await?;
@@ -125,6 +160,7 @@ mod tests {
     fn a_search_may_fail_once_for_each_pod_that_is_killed() {
         let failures = |killed: &[Option<&str>]| Searched {
             times: 100,
+            longest_gap: Duration::ZERO,
             failures: killed
                 .iter()
                 .map(|killed| Failure {
