@@ -17,6 +17,7 @@ use crate::bob::{bob_finds_pods, let_bob_search};
 use crate::desk::{Desk, IMAGE, NAMESPACE, RELEASE, chart_folder, check_logs, wait_until_found};
 use crate::lists::Lists;
 use crate::members::{self, MEMBERS};
+use crate::rotation;
 use crate::searcher::{Searched, searched_during};
 use crate::store::{self, Store};
 use crate::traces::{come, everything};
@@ -51,7 +52,7 @@ async fn a_release_lives_from_install_to_uninstall_while_somebody_searches() -> 
     let listed = found_by_bob(&fleet, &lists).await?;
 
     let (kill, killed) = watch::channel(None);
-    let searched = while_searched(&fleet, changes(&desk, &kill), &killed).await?;
+    let searched = while_searched(&fleet, changes(&fleet, &desk, &kill), &killed).await?;
     has_what_the_members_have(&fleet).await?;
     lists.are_no_more_than(listed)?;
     ensure!(searched.times > 100, "{searched}");
@@ -218,8 +219,14 @@ pub(crate) async fn while_searched(
     Ok(searched)
 }
 
-/// All that becomes of it.
-async fn changes(desk: &Desk, killed: &watch::Sender<Option<String>>) -> Result<()> {
+/// All that becomes of it. What becomes of its certificate meanwhile is seen by the pods that begin after it, and by the others within a minute.
+async fn changes(
+    fleet: &Harness,
+    desk: &Desk,
+    killed: &watch::Sender<Option<String>>,
+) -> Result<()> {
+    let host = fleet.kubectl("host");
+    let authority = rotation::another_authority_comes(&host).await?;
     let chart = chart_folder()?;
     let values = "log.level=info\\,armadex=debug,apiserver.resources.limits.memory=640Mi,controllers.replicas=3";
     note("helm upgrade");
@@ -233,10 +240,15 @@ async fn changes(desk: &Desk, killed: &watch::Sender<Option<String>>) -> Result<
         values,
     ];
     desk.helm(&upgrade).await?;
+    rotation::is_trusted(&host).await?;
+    let ended = rotation::the_certificate_ends(&host).await?;
     each_is_killed_in_turn(desk, killed).await?;
+    rotation::it_was_made_anew(&host, &ended, &authority).await?;
     one_of_each_is_deleted(desk).await?;
+    rotation::it_is_deleted(&host).await?;
     note("helm rollback");
     desk.helm(&["rollback", RELEASE, "--wait"]).await?;
+    rotation::is_trusted(&host).await?;
     ensure!(
         desk.pods("controllers").await?.len() == 2,
         "as many as before"

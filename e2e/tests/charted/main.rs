@@ -12,6 +12,7 @@ mod members;
 mod modes;
 mod newcomer;
 mod rollback;
+mod rotation;
 mod searcher;
 mod store;
 mod traces;
