@@ -13,9 +13,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_control_plane::Recorder;
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterName;
-use kube::runtime::events::Recorder;
 use kube::runtime::watcher::Event;
 use kube::{Client, ResourceExt};
 use tokio::sync::watch;

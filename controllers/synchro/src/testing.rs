@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_control_plane::Recorder;
 use armadex_control_plane::testing::Log;
 use armadex_crds::PediaCluster;
 use armadex_model::{GroupVersionResource, Query, ResourceType};
@@ -18,7 +19,7 @@ use armadex_storage::conformance::fixture::{all_pods, name};
 use armadex_storage::{Health, Sink};
 use armadex_storage_sql::{Options, SqlStore};
 use kube::Client;
-use kube::runtime::events::{Recorder, Reporter};
+use kube::runtime::events::Reporter;
 use kube::runtime::watcher::Event;
 use serde_json::json;
 

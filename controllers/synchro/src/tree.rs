@@ -18,12 +18,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_backoff::Backoff;
-use armadex_control_plane::{Objects, Trouble, TroubleKind};
+use armadex_control_plane::{Objects, Recorder, Trouble, TroubleKind};
 use armadex_crds::{PediaCluster, RenderedConnection};
 use armadex_member::{ConfigError, ControlPlane, Ground};
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, StoreError};
-use kube::runtime::events::Recorder;
 use kube::{Client, Resource};
 use tokio::sync::watch;
 use tokio::time::Instant;

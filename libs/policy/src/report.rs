@@ -69,7 +69,7 @@ impl Reporter {
 
     /// Says that a condition of an object became another one.
     ///
-    /// An Event that can't be written is not worth a retry: the condition says the same.
+    /// An Event that can't be written is not worth a retry: the condition says the same, or the log.
     pub async fn publish(
         &self,
         about: &ObjectReference,

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::{Backoff, jittered};
-use armadex_control_plane::{Claim, Held, Objects, Trouble};
+use armadex_control_plane::{Claim, Held, Objects, Recorder, Trouble};
 use armadex_crds::PediaCluster;
 use armadex_storage::Sink;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::runtime::events::{Recorder, Reporter};
+use kube::runtime::events::Reporter;
 use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
 use tokio_util::sync::CancellationToken;

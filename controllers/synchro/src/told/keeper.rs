@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::Backoff;
-use armadex_control_plane::Trouble;
+use armadex_control_plane::{Recorder, Trouble};
 use armadex_crds::conditions::{self, ClusterCondition, ConditionStatus, SynchroRunningReason};
 use armadex_crds::{GroupResourcesStatus, PediaClusterStatus};
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::runtime::events::{Event, EventType, Recorder};
+use kube::runtime::events::{Event, EventType};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};

@@ -4,11 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use armadex_control_plane::Objects;
+use armadex_control_plane::{Objects, Recorder};
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterName;
 use armadex_storage::{Health, StoreError};
-use kube::runtime::events::Recorder;
 use kube::{Client, Resource};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
