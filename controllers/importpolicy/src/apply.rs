@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_secs(10);
 /// Failures of the API server in a row.
 const OUTAGES: usize = 3;
 /// Changes that are under way at the same time, half of what lifecycles are looked at: where each takes a webhook 100 ms, a fleet of 5,000 is made in a minute.
-pub(crate) const TOGETHER: usize = 8;
+const TOGETHER: usize = 8;
 
 /// One thing to carry out.
 enum Change<'a> {
@@ -55,6 +55,8 @@ pub(crate) struct Done {
     pub(crate) failures: Vec<Problem>,
     /// Lifecycles that are gone, and why, in the order of their names.
     pub(crate) gone: Vec<String>,
+    /// What failed first of all.
+    pub(crate) trouble: Option<Trouble>,
     /// Changes that were carried out.
     pub(crate) carried: usize,
     /// Changes that were not tried.
@@ -154,6 +156,7 @@ impl Done {
             Err(trouble) => trouble,
         };
         self.silence |= trouble.kind == TroubleKind::Unanswered;
+        self.trouble.get_or_insert_with(|| trouble.clone());
         self.failures.push(Problem {
             subject: format!("PediaClusterLifecycle {name}"),
             message: format!("could not be {done}: {trouble}"),

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use armadex_crds::PediaClusterLifecycle;
 use armadex_policy::{Found, Gvr, ObjectName};
-use kube::ResourceExt;
+use kube::api::ObjectMeta;
 
 use crate::looks::{Looks, Verdict};
 
@@ -21,6 +21,18 @@ pub struct Leaving {
     pub why: String,
 }
 
+impl Leaving {
+    /// By its metadata.
+    pub(crate) fn of(metadata: &ObjectMeta, why: String) -> Self {
+        Self {
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            version: metadata.resource_version.clone(),
+            why,
+        }
+    }
+}
+
 /// Says of lifecycles that go why they do: of a policy about this kind, whose objects are these.
 pub(crate) fn leaving(
     (kind, objects): (&Gvr, &[Arc<Found>]),
@@ -32,11 +44,9 @@ pub(crate) fn leaving(
     }
     let objects = objects.iter().map(|object| (&object.name, object));
     let objects: HashMap<&ObjectName, &Arc<Found>> = objects.collect();
-    let leaving = going.iter().map(|lifecycle| Leaving {
-        name: lifecycle.name_any(),
-        uid: lifecycle.uid().unwrap_or_default(),
-        version: lifecycle.resource_version(),
-        why: why((kind, &objects), looks, lifecycle),
+    let leaving = going.iter().map(|lifecycle| {
+        let why = why((kind, &objects), looks, lifecycle);
+        Leaving::of(&lifecycle.metadata, why)
     });
     leaving.collect()
 }

@@ -1,6 +1,6 @@
 //! Reconcile: fetch, validate, plan, apply, status.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use armadex_control_plane::{Objects, Trouble, TroubleKind, lock};
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::PolicyValidatedReason};
@@ -12,19 +12,21 @@ use futures::TryStreamExt;
 use jiff::Timestamp;
 use kube::{
     Resource, ResourceExt,
-    api::ObjectMeta,
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
 
+use tracing::debug;
+
 use crate::{
-    Invalid, Looks, Plan,
-    apply::{self, TOGETHER},
+    Invalid, Looks, Plan, Problem,
+    apply::{self, Done},
     context::{Context, Memory, Resources, waits_for_references},
+    leaving::Leaving,
     news::Since,
     part::{Known, Outcome, Part, part},
     plan::{Facts, plan},
     sources::Sources,
-    status::{Conclusion, Summary, departures, status},
+    status::{Conclusion, Remaining, Summary, departures, status},
     validate::refused_source,
     validate_namespaces,
 };
@@ -382,34 +384,84 @@ async fn look_up(
 }
 
 /// The lifecycles of a policy go with it; their own finalizers take the clusters along. The API server is asked which these are: what is watched may
-/// be late, and nobody looks for them once the policy is gone.
+/// be late, and nobody looks for them once the policy is gone. One that may not be deleted keeps none of the others, and the policy says so.
 pub(crate) async fn clean_up(
     policy: &ClusterImportPolicy,
     context: &Context,
 ) -> Result<(), ReconcileError> {
-    let uid = policy.uid().unwrap_or_default();
     let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
-    let failed = |doing| move |trouble| ReconcileError { doing, trouble };
-    let (lifecycles, is_ours) = (&lifecycles, &|metadata: &ObjectMeta| {
-        controlled_by(metadata, &uid)
-    });
-    let all = lifecycles.all_metadata();
-    let all = all.map_err(failed("listing its lifecycles"));
-    let gone = all.try_for_each_concurrent(TOGETHER, |lifecycle| async move {
-        let metadata = lifecycle.metadata;
-        if !is_ours(&metadata) {
-            return Ok(());
+    let (delete, unlisted) = leaving(policy, &lifecycles).await;
+    let plan = Plan {
+        delete,
+        ..Plan::default()
+    };
+    let Done {
+        failures,
+        trouble,
+        left,
+        carried,
+        ..
+    } = apply::apply(&lifecycles, policy, &plan).await;
+    let remaining = Remaining {
+        lifecycles: failures.len() + left,
+        problems: unlisted
+            .iter()
+            .map(unlisted_problem)
+            .chain(failures)
+            .collect(),
+    };
+    let trouble = match unlisted.or(trouble) {
+        None if left == 0 => return Ok(()),
+        None => {
+            if carried > 0 {
+                context.shared.retries.clear(&policy.name_any());
+            }
+            Trouble {
+                kind: TroubleKind::Held,
+                message: format!("{left} are left for the next look"),
+            }
         }
-        let (name, uid) = (metadata.name, metadata.uid);
-        let (name, uid) = (name.unwrap_or_default(), uid.unwrap_or_default());
-        let deleted = lifecycles.delete_if(&name, &uid, metadata.resource_version, is_ours);
-        let deleted = deleted.await.map_err(failed("deleting its lifecycles"));
-        deleted.map(drop)
-    });
-    match gone.await {
-        // They went with their CRD.
-        Err(error) if error.trouble.kind == TroubleKind::Missing => Ok(()),
-        done => done,
+        Some(trouble) => trouble,
+    };
+    let after = status(policy, &Conclusion::Going(remaining), Timestamp::now());
+    let told = write_status(context, policy, policy.status.as_ref(), after).await;
+    if let Err(error) = told {
+        debug!(policy = policy.name_any(), error = %error, "that a policy can't go could not be told");
+    }
+    Err(ReconcileError {
+        doing: "deleting its lifecycles",
+        trouble,
+    })
+}
+
+/// The lifecycles of a policy that goes, as far as they could be listed, and why no further.
+async fn leaving(
+    policy: &ClusterImportPolicy,
+    lifecycles: &Objects<PediaClusterLifecycle>,
+) -> (Vec<Leaving>, Option<Trouble>) {
+    let uid = policy.metadata.uid.as_deref().unwrap_or_default();
+    let mut leaving = Vec::new();
+    let mut all = pin!(lifecycles.all_metadata());
+    loop {
+        match all.try_next().await {
+            Ok(Some(lifecycle)) if controlled_by(&lifecycle.metadata, uid) => {
+                let why = "the policy is being deleted".to_owned();
+                leaving.push(Leaving::of(&lifecycle.metadata, why));
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => return (leaving, None),
+            // They went with their CRD.
+            Err(trouble) if trouble.kind == TroubleKind::Missing => return (leaving, None),
+            Err(trouble) => return (leaving, Some(trouble)),
+        }
+    }
+}
+
+fn unlisted_problem(trouble: &Trouble) -> Problem {
+    Problem {
+        subject: "PediaClusterLifecycles".to_owned(),
+        message: format!("can't be listed: {trouble}"),
+        may_pass: true,
     }
 }
 
@@ -425,8 +477,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Problem;
-    use crate::apply::Done;
     use crate::news::News;
     use crate::room::Room;
 

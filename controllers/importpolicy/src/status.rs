@@ -35,6 +35,17 @@ pub(crate) enum Conclusion {
     NotListed(Readiness),
     /// The plan was carried out, as far as there were no problems.
     Done(Summary),
+    /// The policy is being deleted, and lifecycles of it are not yet.
+    Going(Remaining),
+}
+
+/// What is still to be deleted of a policy that goes.
+#[derive(Debug)]
+pub(crate) struct Remaining {
+    /// How many there are at least.
+    pub(crate) lifecycles: usize,
+    /// What stands in the way.
+    pub(crate) problems: Vec<Problem>,
 }
 
 /// A plan that was carried out.
@@ -170,6 +181,7 @@ fn told(
         Conclusion::Unresolved(reason, error) => not_valid(*reason, error.to_string()),
         Conclusion::NotListed(readiness) => not_listed(readiness, before),
         Conclusion::Done(summary) => vec![valid(), reconciling(summary)],
+        Conclusion::Going(remaining) => vec![going(remaining)],
     }
 }
 
@@ -257,6 +269,27 @@ fn reconciling(summary: &Summary) -> (NewCondition, EventType) {
         let reason = ReconcilingReason::ReconcileSourceResourceAndLifecycle;
         return (reconciled(true, reason, counts), EventType::Normal);
     }
+    failed(problems, &counts)
+}
+
+fn going(
+    Remaining {
+        lifecycles,
+        problems,
+    }: &Remaining,
+) -> (NewCondition, EventType) {
+    let counts = format!(
+        "the policy is being deleted, which waits for {lifecycles} lifecycles that are still to be"
+    );
+    if problems.is_empty() {
+        let reason = ReconcilingReason::ReconcileContinues;
+        return (reconciled(false, reason, counts), EventType::Normal);
+    }
+    failed(problems, &counts)
+}
+
+/// A few of the problems, and how many more there are.
+fn failed(problems: &[Problem], counts: &str) -> (NewCondition, EventType) {
     let named = first_of(problems.iter().map(in_words));
     let message = format!("{named}; {counts}");
     (

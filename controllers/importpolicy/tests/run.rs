@@ -264,6 +264,66 @@ async fn a_policy_that_goes_takes_its_lifecycles_along_and_goes_last() {
     running.end().await;
 }
 
+/// As where a webhook refuses some, and of those more than are asked for at the same time.
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_goes_asks_for_all_its_lifecycles_though_some_are_refused_and_says_so() {
+    let host = host();
+    host.put(&format!("{POLICIES}/karmada"), policy());
+    for number in 10..40 {
+        host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
+    }
+    let running = run(&host);
+    until(&host, "the policy is followed", |host| {
+        reconciling(host).ends_with("30 lifecycles from 30 source objects")
+    })
+    .await;
+    for number in 10..20 {
+        host.forbid_of("delete", "pediaclusterlifecycles", &format!("c{number}"));
+    }
+    let path = format!("{POLICIES}/karmada");
+    let mut going = host.get(&path).unwrap();
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+    host.put(&path, going);
+    until(&host, "all others are gone", |host| {
+        (20..40).all(|number| host.get(&lifecycle(&format!("c{number}"))).is_none())
+    })
+    .await;
+    until(&host, "it is told", |host| {
+        let told = reconciling(host);
+        told.starts_with("FailedReconcile: PediaClusterLifecycle c10: could not be deleted: ")
+            && told.ends_with(
+                "; and 7 more; the policy is being deleted, which waits for 10 lifecycles that are still to be",
+            )
+    })
+    .await;
+    let (looks, statuses) = asked_of_going(&host);
+    let patches = patch_without_end(&host, "c10");
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    patches.abort();
+    let (looks, statuses) = (
+        asked_of_going(&host).0 - looks,
+        asked_of_going(&host).1 - statuses,
+    );
+    assert!((5..=300 / 8 + 5).contains(&looks), "{looks} looks");
+    assert_eq!(statuses, 0);
+    host.permit_all();
+    until(&host, "the policy is gone", |host| {
+        host.get(&path).is_none()
+    })
+    .await;
+    assert_eq!(host.get(&lifecycle("c10")), None);
+    running.end().await;
+}
+
+/// How often all lifecycles were listed, and statuses written.
+fn asked_of_going(host: &Host) -> (usize, usize) {
+    let status = "clusterimportpolicies/status";
+    (
+        host.asked("list", "pediaclusterlifecycles"),
+        host.asked("patch", status),
+    )
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lifecycle_that_goes_in_a_gap_of_its_watch_is_made_again() {
     let (host, running) = followed().await;

@@ -89,14 +89,37 @@ pub(crate) async fn apply(
 }
 
 /// Deletes a PediaCluster if it is still the one that was looked at, and still the lifecycle's: who wants to keep it takes its owner away.
-pub(crate) async fn off_board(
-    clusters: &Clusters<'_>,
-    present: &PediaCluster,
-) -> Result<(), Trouble> {
-    let (name, uid) = (&present.name_any(), present.uid().unwrap_or_default());
+async fn off_board(clusters: &Clusters<'_>, present: &PediaCluster) -> Result<(), Trouble> {
+    let delete = delete(clusters, &present.metadata);
+    gated(clusters, &present.name_any(), delete).await
+}
+
+/// Deletes the PediaCluster of this name as it is now, if it is the lifecycle's. To look at it waits as its deletion does.
+pub(crate) async fn take_along(clusters: &Clusters<'_>, name: &str) -> Result<(), Trouble> {
+    let delete = async {
+        match clusters.api.get_metadata_opt(name).await? {
+            Some(present) if owned_by(&present.metadata, clusters.owner) => {
+                delete(clusters, &present.metadata).await
+            }
+            Some(_) | None => Ok(false),
+        }
+    };
+    gated(clusters, name, delete).await
+}
+
+async fn delete(clusters: &Clusters<'_>, present: &ObjectMeta) -> Result<bool, Trouble> {
+    let name = present.name.as_deref().unwrap_or_default();
+    let uid = present.uid.as_deref().unwrap_or_default();
     let is_ours = |metadata: &ObjectMeta| owned_by(metadata, clusters.owner);
-    let version = present.resource_version();
-    let delete = clusters.api.delete_if(name, &uid, version, is_ours);
+    let version = present.resource_version.clone();
+    clusters.api.delete_if(name, uid, version, is_ours).await
+}
+
+async fn gated(
+    clusters: &Clusters<'_>,
+    name: &str,
+    delete: impl Future<Output = Result<bool, Trouble>>,
+) -> Result<(), Trouble> {
     if clusters.gates.ask(DELETING, name, delete).await? {
         info!(cluster = name, "cluster {name} is off-boarded");
     }

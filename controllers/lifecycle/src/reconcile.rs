@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use armadex_control_plane::TroubleKind;
 use armadex_crds::{
     LifecycleSource, PediaCluster, PediaClusterLifecycle, ResolvedReference,
     conditions::LifecycleReason as Reason,
@@ -14,6 +15,7 @@ use kube::{
     ResourceExt,
     runtime::{controller::Action, reflector::ObjectRef},
 };
+use tracing::debug;
 
 use crate::{
     Facts, Lookup, Planned, Stop, apply,
@@ -230,23 +232,38 @@ impl Sight<'_> {
     }
 }
 
-/// The PediaCluster goes with its lifecycle, at once and not when a garbage collector comes by.
+/// The PediaCluster goes with its lifecycle, at once and not when a garbage collector comes by. Why it can't is told, but that it waits for others.
 pub(crate) async fn clean_up(
     lifecycle: &PediaClusterLifecycle,
     context: &Context,
 ) -> Result<(), ReconcileError> {
     let name = lifecycle.name_any();
-    let failed = |trouble| ReconcileError {
+    let clusters = context.live_clusters(lifecycle);
+    let Err(trouble) = apply::take_along(&clusters, &name).await else {
+        return Ok(());
+    };
+    if trouble.kind != TroubleKind::Held {
+        let stop = Stop::because(Reason::DeletionFailure, trouble.message.clone());
+        tell(lifecycle, &Ended::Stopped(stop), context).await;
+    }
+    Err(ReconcileError {
         doing: apply::DELETING,
         trouble,
-    };
-    let clusters = context.live_clusters(lifecycle);
-    let present = clusters.api.get_opt(&name).await.map_err(failed)?;
-    if let Some(cluster) = present.filter(|cluster| is_ours(lifecycle, cluster)) {
-        let gone = apply::off_board(&clusters, &cluster).await;
-        gone.map_err(failed)?;
+    })
+}
+
+/// What has become of a lifecycle that goes; that it can't be told is no reason to go on otherwise.
+async fn tell(lifecycle: &PediaClusterLifecycle, ended: &Ended, context: &Context) {
+    let name = lifecycle.name_any();
+    let cluster = context.clusters.get(&ObjectRef::new(&name));
+    let exists = cluster.is_some_and(|cluster| is_ours(lifecycle, &cluster));
+    let before = lifecycle.status.as_ref();
+    let references = before.map(|status| status.references.clone());
+    let references = references.unwrap_or_default();
+    let after = status(lifecycle, exists, references, ended, Timestamp::now());
+    if let Err(error) = write_status(context, lifecycle, before, after).await {
+        debug!(cluster = name, error = %error, "how lifecycle {name} goes could not be told");
     }
-    Ok(())
 }
 
 #[cfg(test)]

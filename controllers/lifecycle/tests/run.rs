@@ -376,6 +376,55 @@ async fn a_lifecycle_that_goes_takes_its_cluster_along_and_goes_last() {
     running.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn clusters_that_may_not_go_with_their_lifecycles_are_tried_seldom_and_each_says_why() {
+    const SIZE: usize = 40;
+    let host = host();
+    host.remove(LIFECYCLE);
+    put_fleet(&host, SIZE);
+    let running = run(&host);
+    fleet_is_on_boarded(&host, SIZE).await;
+    host.forbid("delete", "pediaclusters");
+    let lifecycle =
+        |number| format!("/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/c{number}");
+    for number in 0..SIZE {
+        let mut going = host.get(&lifecycle(number)).unwrap();
+        going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+        host.put(&lifecycle(number), going);
+    }
+    let says_why = |host: &Host, number| {
+        let told = host.condition(&lifecycle(number), "Updating");
+        told.is_some_and(|told| told.starts_with("DeletionFailure: ") && told.contains("forbidden"))
+    };
+    until(&host, "each says why", |host| {
+        (0..SIZE).all(|number| says_why(host, number))
+    })
+    .await;
+    let asked = || ["get", "delete"].map(|verb| host.asked(verb, "pediaclusters"));
+    let [gets, deletes] = asked();
+    // What they depended on goes on to change.
+    for beat in 0..300 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for number in 0..SIZE {
+            let secret = format!("/api/v1/namespaces/karmada-cluster/secrets/c{number}");
+            host.put(
+                &secret,
+                json!({"data": {"token": "dG9rZW4="}, "beat": beat}),
+            );
+        }
+    }
+    let [gets, deletes] = [asked()[0] - gets, asked()[1] - deletes];
+    // Of them one asks for all, each 15 s at the latest.
+    assert!((10..60).contains(&gets), "{gets} reads");
+    assert!((10..60).contains(&deletes), "{deletes} requests");
+    host.permit_all();
+    until(&host, "all are gone", |host| {
+        (0..SIZE).all(|number| host.get(&lifecycle(number)).is_none())
+    })
+    .await;
+    running.end().await;
+}
+
 /// As one whose finalizer somebody took away by hand.
 #[tokio::test(start_paused = true)]
 async fn for_a_lifecycle_that_is_gone_without_a_word_nothing_is_read_any_more() {

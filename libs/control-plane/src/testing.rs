@@ -144,6 +144,12 @@ impl Host {
         self.change(|store| store.forbidden.push((verb, resource)));
     }
 
+    /// The same for one object, by its name, as a webhook may.
+    pub fn forbid_of(&self, verb: &'static str, resource: &'static str, name: &str) {
+        let name = name.to_owned();
+        self.change(|store| store.forbidden_of.push((verb, resource, name)));
+    }
+
     /// Takes requests of a verb on a resource and never answers them. Those that came until [`Host::hang_no_more`] are never answered either.
     pub fn hang(&self, verb: &'static str, resource: &'static str) {
         self.change(|store| store.hanging.push((verb, resource)));
@@ -219,6 +225,7 @@ impl Host {
     pub fn permit_all(&self) {
         self.change(|store| {
             store.forbidden.clear();
+            store.forbidden_of.clear();
             store.breaking_watches.clear();
         });
     }

@@ -226,6 +226,10 @@ async fn reconcile<C: Controller>(
     let (name, shared) = (object.name_any(), controller.shared());
     shared.counters.reconciles();
     let goes = object.meta().deletion_timestamp.is_some();
+    if goes {
+        // It depends on nothing any more: with each change of that it would be tried at once what waits for its back-off.
+        shared.interests.remove(&name);
+    }
     let action = held(object, controller.clone()).await?;
     if action == Action::await_change() {
         shared.retries.clear(&name);
@@ -268,8 +272,6 @@ async fn held<C: Controller>(
             Event::Apply(object) => controller.follow(object).await,
             Event::Cleanup(object) => {
                 controller.clean_up(object).await?;
-                // What it depended on would have its finalizer asked for with each change.
-                gate.shared().interests.remove(&name);
                 place = Some((REMOVING, enters(REMOVING).await?));
                 Ok(Action::await_change())
             }

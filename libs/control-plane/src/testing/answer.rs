@@ -167,7 +167,11 @@ impl Store {
             let message = "too many requests, please try again later".to_owned();
             return Admitted::Refused((429, "TooManyRequests", message));
         }
-        if !is_among(&self.forbidden) {
+        let mut of_one = self.forbidden_of.iter();
+        let is_forbidden = is_among(&self.forbidden)
+            || of_one
+                .any(|(known, on, name)| *known == verb && *on == resource && *name == place.name);
+        if !is_forbidden {
             return Admitted::Yes;
         }
         let message = format!(

@@ -37,6 +37,7 @@ pub(super) struct Change {
 pub(super) struct Store {
     pub(super) types: Vec<ServedType>,
     pub(super) forbidden: Vec<(&'static str, &'static str)>,
+    pub(super) forbidden_of: Vec<(&'static str, &'static str, String)>,
     pub(super) hanging: Vec<(&'static str, &'static str)>,
     /// Resources of which what is there is not changed.
     pub(super) hanging_updates: Vec<&'static str>,
@@ -72,6 +73,7 @@ impl Store {
         Self {
             types: types.to_vec(),
             forbidden: Vec::new(),
+            forbidden_of: Vec::new(),
             hanging: Vec::new(),
             hanging_updates: Vec::new(),
             failing: Vec::new(),
@@ -148,9 +150,11 @@ impl Store {
     /// What it holds, not what it was asked and how it answers.
     pub(super) fn restore(&mut self, backup: Self) {
         let answers = (self.types.clone(), self.forbidden.clone());
+        let forbidden_of = self.forbidden_of.clone();
         let (asked, hanging) = (self.asked.clone(), self.hanging.clone());
         *self = backup;
         (self.types, self.forbidden) = answers;
+        self.forbidden_of = forbidden_of;
         (self.asked, self.hanging) = (asked, hanging);
     }
 
