@@ -9,16 +9,20 @@ use std::{
 use armadex_control_plane::lock;
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::LifecycleReason};
 use armadex_policy::template::{TEMPLATES_LIMIT, TemplateEngine};
-use armadex_policy::{Served, Shared, Shelf, controlled_by};
+use armadex_policy::{Room, Served, Shared, Shelf, controlled_by};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
 use kube::{ResourceExt, runtime::reflector::Store};
 use tokio::time::Instant;
 
-use crate::{Compiled, Invalid, Looks, news::Noted, room::Room, validate, validate::engine};
+use crate::{Compiled, Invalid, Looks, news::Noted, validate, validate::engine};
 
 /// What was compiled of policies, by their names.
 pub(crate) type Compilations = Shelf<String, (Version, Arc<Compiled>)>;
+
+/// For what has come of looks, of all policies together. With 200 bytes for each what came of 100,000 objects, which is ten times what a large fleet has; or
+/// a million times that an object is none of a policy's, and what came of the others.
+pub(crate) const ROOM: usize = 20_000_000;
 
 /// What all reconciles share.
 pub(crate) struct Context {

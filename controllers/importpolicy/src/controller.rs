@@ -11,8 +11,8 @@ use armadex_crds::{
     PediaClusterLifecycleStatus,
 };
 use armadex_policy::{
-    Controller, Counters, ObjectName, ReconcileError, SecretNamespaces, Shared, State, Watches,
-    concerned, controller_of, followed, paced, wait_until_served, watched,
+    Controller, Counters, ObjectName, ReconcileError, Room, SecretNamespaces, Shared, State,
+    Watches, concerned, controller_of, followed, paced, wait_until_served, watched,
 };
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use kube::{
@@ -25,7 +25,7 @@ use kube::{
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::context::{Context, waiting, waits};
+use crate::context::{Context, ROOM, waiting, waits};
 use crate::news::News;
 use crate::reconcile::{clean_up, follow};
 use crate::status::state;
@@ -63,7 +63,7 @@ pub async fn run(
         memories: Mutex::default(),
         compiled: Context::no_compiled(),
         news: Arc::default(),
-        room: Arc::default(),
+        room: Room::of(ROOM),
     };
     let (news, of_lifecycles) = (context.news.clone(), context.news.clone());
     let changed = changed.inspect_ok(move |policy| news.note(&policy.name, News::Anything));

@@ -13,7 +13,6 @@ mod news;
 mod part;
 mod plan;
 mod reconcile;
-mod room;
 mod sources;
 mod status;
 mod validate;

@@ -11,12 +11,11 @@ use std::{
 };
 
 use armadex_crds::is_subdomain;
-use armadex_policy::{Found, Gvr, ObjectName, SecretNamespaces, template::TemplateData};
-
-use crate::{
-    Compiled,
-    room::{Room, Share},
+use armadex_policy::{
+    Found, Gvr, ObjectName, Room, SecretNamespaces, Share, template::TemplateData,
 };
+
+use crate::Compiled;
 use skipped::Skipped;
 
 /// What has come of every object at the last look, for one generation of one policy.
@@ -272,13 +271,20 @@ fn look_at(rules: &Rules<'_>, object: &Found) -> Verdict {
     if object.deleting || secrets.check_object(source, &object.name).is_err() {
         return Verdict::Skipped;
     }
+    let lacks = |reads| object.object.lacks(reads).map(Verdict::Failed);
     let data = TemplateData::of(object.object.read_of(&compiled.reads));
     if let Some(selector) = &compiled.selector {
+        if let Some(failed) = lacks(selector.reads()) {
+            return failed;
+        }
         match selector.says_true(&data) {
             Ok(true) => {}
             Ok(false) => return Verdict::Skipped,
             Err(error) => return failed("source.selectorTemplate", format_args!("{error}")),
         }
+    }
+    if let Some(failed) = lacks(compiled.name.reads()) {
+        return failed;
     }
     match compiled.name.render(&data) {
         Ok(name) if is_subdomain(name.trim()) => Verdict::Named(name.trim().to_owned()),
@@ -373,7 +379,7 @@ mod tests {
         assert_eq!(refresh(&mut looks, &objects, selector), 0);
         // Of two hundred policies, with names of thirty letters.
         let one_each = 5_000 * 16 + 25 * (Look::PLACE + 60);
-        assert!(200 * one_each <= crate::room::ROOM);
+        assert!(200 * one_each <= crate::context::ROOM);
     }
 
     #[test]

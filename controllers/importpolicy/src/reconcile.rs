@@ -471,14 +471,13 @@ mod tests {
     use std::sync::Mutex;
 
     use armadex_control_plane::testing::{Host, ServedType};
-    use armadex_policy::{SecretNamespaces, Shared, Watches};
+    use armadex_policy::{Room, SecretNamespaces, Shared, Watches};
     use futures::StreamExt;
     use kube::runtime::reflector;
     use serde_json::json;
 
     use super::*;
     use crate::news::News;
-    use crate::room::Room;
 
     const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
 

@@ -390,6 +390,37 @@ fn a_reference_into_a_namespace_must_say_which() {
     );
 }
 
+/// The selector reads its labels, and the policy something that is not kept of so large an object.
+#[test]
+fn an_object_that_is_too_large_is_a_problem_where_it_is_selected_and_keeps_what_it_has() {
+    let mut policy = policy(POLICY);
+    let present = lifecycles(&policy, "[{name: one, source: large}]");
+    policy.spec.source.selector_template = "{{source.metadata.labels.on}}".into();
+    policy.spec.name_template = "{{source.spec.id}}".into();
+    let object = |labels: Value| {
+        let name = "large".to_owned();
+        let spec = json!({"id": "one", "blob": "x".repeat(300 << 10)});
+        Arc::new(Found {
+            object: json!({"metadata": {"name": name, "labels": labels}, "spec": spec}).into(),
+            name: ObjectName {
+                namespace: String::new(),
+                name,
+            },
+            deleting: false,
+        })
+    };
+    let selected = make(&policy, &[object(json!({"on": "true"}))], &present);
+    assert_eq!(
+        lines(&selected),
+        [
+            "! large: it has 300 KiB, and of an object of more than 256 its smallest fields alone are kept, which are not all that is read"
+        ]
+    );
+    assert!(selected.delete.is_empty());
+    let other = make(&policy, &[object(json!({"on": ""}))], &[]);
+    assert_eq!(lines(&other), [""; 0]);
+}
+
 /// A policy that takes Secrets for clusters, and Secrets by their namespaces.
 fn over_secrets() -> ClusterImportPolicy {
     let mut policy = policy(POLICY);

@@ -104,7 +104,8 @@ impl Seen {
             return true;
         }
         counters.parses();
-        let is_same = self.reads.digest(&source.object.read()) == self.read;
+        let is_same = source.object.lacks(&self.reads).is_none()
+            && self.reads.digest(&source.object.read()) == self.read;
         if is_same {
             lock(&self.same).parts = parts;
         }

@@ -6,7 +6,7 @@ use armadex_crds::{
     PediaClusterLifecycle, ResolvedReference, conditions::LifecycleReason as Reason,
 };
 use armadex_policy::{
-    Gvr, ObjectName, SecretNamespaces, controller_of, owned_by, owners_in_words,
+    Gvr, Kept, ObjectName, SecretNamespaces, controller_of, owned_by, owners_in_words,
     template::TemplateData,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -145,6 +145,12 @@ fn step(
             }
         };
     }
+    check_read(compiled, cluster.is_none(), &source.object).map_err(|why| {
+        Stop::because(
+            Reason::FailedReferenceResourceParse,
+            format!("{name}: {why}"),
+        )
+    })?;
     let source = source.object.read();
     beside.read = Some(compiled.reads.digest(&source));
     let mut data = TemplateData::of(source);
@@ -168,6 +174,15 @@ fn step(
     } else {
         Step::Create(desired)
     })
+}
+
+/// Whether all of the source is known that templates read; why not, if not.
+fn check_read(compiled: &Compiled, is_new: bool, source: &Kept) -> Result<(), String> {
+    let condition = is_new.then(|| compiled.condition.reads());
+    let mut reads = condition.into_iter().chain([&*compiled.reads]);
+    reads
+        .find_map(|reads| source.lacks(reads))
+        .map_or(Ok(()), Err)
 }
 
 /// Of the group of policies too: who made up another one would have a lifecycle that no policy

@@ -39,7 +39,13 @@ pub(crate) fn gather(
             Stop::because(Reason::FailedReferenceResourceParse, message)
         })?;
         match found {
-            Lookup::Found(found) => data.refer(key, found.object.read()),
+            Lookup::Found(found) => {
+                if let Some(why) = found.object.lacks_some() {
+                    let message = format!("references[{key}]: {name}: {why}");
+                    return Err(Stop::because(Reason::FailedReferenceResourceParse, message));
+                }
+                data.refer(key, found.object.read());
+            }
             Lookup::Missing => {
                 let message = format!("references[{key}]: {name} does not exist");
                 return Err(Stop::because(Reason::ReferenceResourceNotFound, message));

@@ -291,6 +291,43 @@ fn what_is_missing_or_unreadable_is_told_and_deletes_nothing() {
 }
 
 #[test]
+fn an_object_that_is_too_large_is_told_if_something_is_read_that_is_not_kept_of_it() {
+    let blob = "x".repeat(300 << 10);
+    let mut world = world();
+    world.source = found(
+        "east",
+        &format!("{SOURCE}\nstatus: {{blob: {blob}}}"),
+        false,
+    );
+    assert_eq!(world.told(), "create", "nothing reads its status");
+    world.secret = found(
+        "east",
+        &format!("data: {{token: dG9rZW4=, blob: {blob}}}"),
+        false,
+    );
+    let told = world.told();
+    assert!(
+        told.starts_with("FailedReferenceResourceParse: references[secret]: secrets karmada-cluster/east: it has 300 KiB, and "),
+        "{told}"
+    );
+    world.source = found(
+        "east",
+        &format!(
+            "{}, blob: {blob}}}",
+            &SOURCE.trim_end()[..SOURCE.trim_end().len() - 1]
+        ),
+        false,
+    );
+    let told = world.told();
+    assert!(
+        told.starts_with(
+            "FailedReferenceResourceParse: clusters.cluster.karmada.io east: it has 300 KiB, and "
+        ),
+        "{told}"
+    );
+}
+
+#[test]
 fn secrets_of_namespaces_that_the_administrator_does_not_name_are_not_read() {
     let told = "FailedReferenceResourceParse: references[secret]: Secrets of the namespace \
                 kube-system may not be read for a policy: --credential-namespaces allows \

@@ -14,6 +14,7 @@ mod paced;
 mod report;
 mod resolve;
 mod retries;
+mod room;
 mod run;
 mod secrets;
 mod shelf;
@@ -31,6 +32,7 @@ pub use resolve::{
     wait_until_served,
 };
 pub use retries::Retries;
+pub use room::{Room, Share};
 pub use run::{followed, watched};
 pub use secrets::SecretNamespaces;
 pub use shelf::Shelf;

@@ -5,6 +5,7 @@
 //! reading a Secret needs the right to that Secret alone and many of them take one connection.
 
 mod answers;
+mod excerpt;
 mod fields;
 mod follow;
 mod interests;

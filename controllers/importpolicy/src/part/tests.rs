@@ -15,8 +15,8 @@ use crate::Leaving;
 use crate::Problem;
 use crate::news::{Aside, Changed};
 use crate::plan::is_ours;
-use crate::room::Room;
 use crate::{Compiled, validate};
+use armadex_policy::Room;
 
 /// What a watch tells, in the order in which it happened; nothing for what is gone.
 enum Event {

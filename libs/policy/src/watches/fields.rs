@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::template::Reads;
 
-const METADATA: &str = "metadata";
+pub(super) const METADATA: &str = "metadata";
 
 /// In the order of the names: some 20 of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,18 @@ pub struct Fields {
     /// Where all of the metadata stands.
     whole_metadata: Option<Part>,
     others: Box<[Part]>,
+    /// What else the object has.
+    left_out: LeftOut,
+}
+
+/// Parts that are not kept of an object, by hashes of their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct LeftOut {
+    /// Those of its metadata.
+    pub(super) metadata: Box<[u64]>,
+    pub(super) others: Box<[u64]>,
+    /// More than are named here: whatever is not kept may be there.
+    pub(super) more: bool,
 }
 
 /// Name and value, each as a hash, and where the value stands in the text.
@@ -39,8 +51,13 @@ impl Hash for Part {
 }
 
 impl Fields {
-    /// Of the text of an object.
+    /// Of the text of an object that has nothing else.
     pub(super) fn of(text: &str) -> Self {
+        Self::beside(LeftOut::default(), text)
+    }
+
+    /// Of the text of what is kept beside this.
+    pub(super) fn beside(left_out: LeftOut, text: &str) -> Self {
         let mut all = parts(text);
         let metadata = all.remove_entry(METADATA);
         let whole_metadata = metadata
@@ -51,13 +68,45 @@ impl Fields {
             metadata: in_order(text, &metadata.unwrap_or_default()),
             whole_metadata,
             others: in_order(text, &all),
+            left_out,
         }
+    }
+
+    /// Whether something that is read may be of a part that is not kept.
+    pub(super) fn lack(&self, reads: &Reads) -> bool {
+        let LeftOut {
+            metadata,
+            others,
+            more,
+        } = &self.left_out;
+        let is_among = |names: &[u64], name: &str| *more || names.contains(&hash(name));
+        !self.left_out.is_nothing()
+            && reads.paths().any(|path| match path {
+                [] => true,
+                [name] if name == METADATA => *more || !metadata.is_empty(),
+                [first, name, ..] if first == METADATA => {
+                    is_among(metadata, name) && find(&self.metadata, name).is_none()
+                }
+                [name, ..] => is_among(others, name) && find(&self.others, name).is_none(),
+            })
+    }
+
+    /// Bytes that they take.
+    pub(super) fn bytes(&self) -> usize {
+        let LeftOut {
+            metadata, others, ..
+        } = &self.left_out;
+        (self.metadata.len() + self.others.len()) * size_of::<Part>()
+            + (metadata.len() + others.len()) * size_of::<u64>()
     }
 
     /// A hash of the parts that something is read of. As long as it is the same, so is what is read.
     #[must_use]
     pub fn digest(&self, reads: &Reads) -> u64 {
         let mut hasher = DefaultHasher::new();
+        if !self.left_out.is_nothing() {
+            self.left_out.hash(&mut hasher);
+        }
         for path in reads.paths() {
             match path {
                 [] => (&self.metadata, &self.others).hash(&mut hasher),
@@ -92,6 +141,20 @@ impl Fields {
     }
 }
 
+impl LeftOut {
+    /// All of an object.
+    pub(super) fn everything() -> Self {
+        Self {
+            more: true,
+            ..Self::default()
+        }
+    }
+
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Part {
     /// Of a text that it is a part of.
     fn of(text: &str, name: &str, value: &RawValue) -> Self {
@@ -112,7 +175,7 @@ impl Part {
 }
 
 /// The fields of an object; of what is none, none.
-fn parts(text: &str) -> BTreeMap<String, &RawValue> {
+pub(super) fn parts(text: &str) -> BTreeMap<String, &RawValue> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
@@ -128,7 +191,7 @@ fn find<'p>(parts: &'p [Part], name: &str) -> Option<&'p Part> {
     place.ok().map(|place| &parts[place])
 }
 
-fn hash(text: &str) -> u64 {
+pub(super) fn hash(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()

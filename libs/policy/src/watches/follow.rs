@@ -30,12 +30,12 @@ use super::{
 use crate::{Gvr, retries::WatchBackoff};
 use armadex_control_plane::{Trouble, TroubleKind, paged};
 
-/// Objects of a list that are asked for at once: a Karmada Cluster is a tree of a hundred kilobytes while its page is decoded.
+/// Objects of the first page of a list, where [`paged`] does not say otherwise.
 const PAGE: u32 = 100;
 /// What helm keeps of each release, up to a megabyte of it. No cluster is told by one, so none is held.
 const OTHER_SECRETS: &str = "type!=helm.sh/release.v1";
 
-/// Namespaces of a kind that are listed at the same time: two pages of Secrets, of 16 MB at the most, take some 100 MB while they are decoded.
+/// Namespaces of a kind that are listed at the same time: two pages, of 4 MB at the most, take some 30 MB while they are decoded, and 100 where each value is a digit.
 pub(super) const LISTS: usize = 2;
 
 pub(super) struct Task {
@@ -175,10 +175,11 @@ pub(super) fn in_words(gvr: &Gvr, verb: Verb, trouble: Trouble) -> Trouble {
 fn request(client: Client, key: &WatchKey) -> (Api<DynamicObject>, watcher::Config) {
     let resource = api_resource(&key.gvr);
     let config = watcher::Config::default().page_size(PAGE);
-    let (client, config) = match key.gvr.is_of_secrets() {
-        // Each may have a megabyte, and there may be twenty thousand.
-        true => (paged(client), config.fields(OTHER_SECRETS)),
-        false => (client, config),
+    // Whatever the kind, each may have a megabyte, and there may be twenty thousand.
+    let client = paged(client);
+    let config = match key.gvr.is_of_secrets() {
+        true => config.fields(OTHER_SECRETS),
+        false => config,
     };
     match &key.scope {
         WatchScope::All => (Api::all_with(client, &resource), config),

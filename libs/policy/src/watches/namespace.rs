@@ -29,11 +29,11 @@ use tracing::{info, warn};
 
 use super::{
     follow::{api_resource, in_words, verb_of},
-    state::{State, Verb},
+    state::{ROOM, State, Verb},
     view::View,
 };
 use crate::{
-    Gvr,
+    Gvr, Room,
     retries::{WatchBackoff, backoff},
 };
 use armadex_control_plane::{Trouble, TroubleKind, lock};
@@ -57,6 +57,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(super) struct Namespace {
     named: Arc<Named>,
+    /// For the objects that are named.
+    room: Arc<Room>,
     _cancel: DropGuard,
 }
 
@@ -109,9 +111,15 @@ impl Namespace {
         let work = follow(client.clone(), key, named.clone(), cancel.clone());
         let namespace = Self {
             named,
+            room: Room::of(ROOM),
             _cancel: cancel.drop_guard(),
         };
         (namespace, work)
+    }
+
+    /// What there is for all objects that are named.
+    pub(super) const fn room(&self) -> &Arc<Room> {
+        &self.room
     }
 
     /// Follows an object, be it there or not.

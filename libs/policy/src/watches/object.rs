@@ -7,7 +7,10 @@ use kube::{ResourceExt, core::DynamicObject};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::fields::Fields;
+use super::{
+    excerpt::excerpt,
+    fields::{Fields, LeftOut},
+};
 use crate::{Gvr, template::Reads};
 
 /// Namespace and name.
@@ -110,8 +113,24 @@ pub struct Found {
     pub name: ObjectName,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// The whole of it.
+    /// The whole of it, unless it is too large or there are too many.
     pub object: Kept,
+}
+
+impl Found {
+    /// The same, of which nothing is kept but its name.
+    pub(super) fn without_room(self) -> Self {
+        Self {
+            object: Kept::nothing(),
+            ..self
+        }
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let ObjectName { namespace, name } = &self.name;
+        size_of::<Self>() + 2 * (namespace.len() + name.len()) + self.object.bytes()
+    }
 }
 
 impl From<&DynamicObject> for ObjectName {
@@ -139,16 +158,79 @@ impl From<DynamicObject> for Found {
 pub struct Kept {
     text: Sensitive<Box<str>>,
     fields: Fields,
+    /// Why that is not all of it.
+    cut: Option<Cut>,
+}
+
+/// Bytes of an object that is kept whole: twenty times a Karmada Cluster with 150 kinds, and four times a kubeconfig with its certificates at their longest. All
+/// that a policy reads is parsed, to some ten times as much.
+const LARGEST: usize = 256 << 10;
+
+/// Why not all of an object is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    /// It has so many bytes.
+    Size(usize),
+    /// There are too many others.
+    Room,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size(bytes) => write!(
+                f,
+                "it has {} KiB, and of an object of more than {} its smallest fields alone are kept, which are not all that is read",
+                bytes >> 10,
+                LARGEST >> 10
+            ),
+            Self::Room => f.write_str(
+                "there is no room for it beside the other objects of its kind: it is taken when it changes and there is room again",
+            ),
+        }
+    }
 }
 
 impl Kept {
     /// Of an object.
     pub fn of(object: &impl Serialize) -> Self {
         let text = serde_json::to_string(object).unwrap_or_else(|_| Value::Null.to_string());
-        Self {
-            fields: Fields::of(&text),
-            text: text.into_boxed_str().into(),
+        if text.len() <= LARGEST {
+            return Self {
+                fields: Fields::of(&text),
+                text: text.into_boxed_str().into(),
+                cut: None,
+            };
         }
+        let (kept, left_out) = excerpt(&text);
+        Self {
+            fields: Fields::beside(left_out, &kept),
+            text: kept.into_boxed_str().into(),
+            cut: Some(Cut::Size(text.len())),
+        }
+    }
+
+    /// Nothing of an object, for want of room.
+    fn nothing() -> Self {
+        let text = "{}";
+        Self {
+            fields: Fields::beside(LeftOut::everything(), text),
+            text: Box::<str>::from(text).into(),
+            cut: Some(Cut::Room),
+        }
+    }
+
+    /// Why all that is read of it is not known, if it is not.
+    #[must_use]
+    pub fn lacks(&self, reads: &Reads) -> Option<String> {
+        let cut = self.cut.filter(|_| self.fields.lack(reads));
+        cut.map(|cut| cut.to_string())
+    }
+
+    /// Why not all of it is known, if not.
+    #[must_use]
+    pub fn lacks_some(&self) -> Option<String> {
+        self.cut.map(|cut| cut.to_string())
     }
 
     /// The object. Takes its time.
@@ -178,10 +260,9 @@ impl Kept {
         &self.fields
     }
 
-    /// Bytes of its text.
-    #[cfg(test)]
+    /// Bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.text.expose().len()
+        self.text.expose().len() + self.fields.bytes()
     }
 }
 
@@ -197,6 +278,63 @@ mod tests {
 
     use super::*;
     use crate::template::{Scope, TemplateData, TemplateEngine};
+
+    /// Parts of an object that has more of them, or larger ones, than is kept.
+    #[test]
+    fn of_a_large_object_is_known_what_is_small_and_that_the_rest_is_not() {
+        let reads = |template: &str| {
+            let compiled = TemplateEngine::Handlebars.compile(template, Scope::Source);
+            compiled.expect(template).reads().clone()
+        };
+        let many = |from: u32, to: u32| {
+            let fields = (from..to).map(|field| (format!("f{field}"), json!("x".repeat(1000))));
+            Value::Object(fields.collect())
+        };
+        let labelled = json!({"metadata": {"name": "a", "labels": {"a": "b"}}, "type": "t", "data": many(0, 1000)});
+        let mut wide = many(0, 1000);
+        wide["metadata"] = json!({"name": "a", "labels": many(0, 1000)});
+        let small = json!({"metadata": {"labels": {"a": "b"}}, "type": "t"});
+        let name_alone = json!({"metadata": {"name": "a"}});
+        for (object, template, known) in [
+            (
+                &labelled,
+                "{{source.metadata.labels.a}}{{source.type}}",
+                Some(&small),
+            ),
+            (
+                &labelled,
+                "{{source.metadata.annotations.a}}{{source.metadata.name}}",
+                Some(&name_alone),
+            ),
+            (&labelled, "{{source.data.f1}}", None),
+            (&labelled, "{{toJson source}}", None),
+            (&labelled, "{{toJson source.metadata}}{{source.data}}", None),
+            (&wide, "{{source.metadata.name}}", Some(&name_alone)),
+            (&wide, "{{source.metadata.labels.f1}}", None),
+            (&wide, "{{toJson source.metadata}}", None),
+            (&wide, "{{source.f999}}", None),
+            (&wide, "{{source.none}}", None),
+        ] {
+            let (kept, reads) = (Kept::of(object), reads(template));
+            assert!(kept.bytes() < 32 << 10, "{} bytes", kept.bytes());
+            let lacks = kept.lacks(&reads);
+            assert_eq!(lacks.is_none(), known.is_some(), "{template}: {lacks:?}");
+            if let Some(known) = known {
+                assert_eq!(kept.read_of(&reads), *known, "{template}");
+            }
+        }
+        let of_type = reads("{{source.data.a}}");
+        let digest = |object: &Value| Kept::of(object).fields().digest(&of_type);
+        assert_ne!(
+            digest(&labelled),
+            digest(&small),
+            "it is not known to be there"
+        );
+        let words = Kept::of(&labelled).lacks_some();
+        assert!(words.is_some_and(|words| {
+            words.starts_with("it has 986 KiB, and of an object of more than 256 ")
+        }));
+    }
 
     #[test]
     fn templates_say_the_same_of_what_is_read_as_of_the_whole() {

@@ -7,7 +7,7 @@ use kube::Client;
 use tokio::sync::{Semaphore, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::Gvr;
+use crate::{Gvr, Room};
 use armadex_control_plane::{Trouble, lock};
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
     namespace::Namespace,
     object::{Change, Found, ObjectName, WatchKey, WatchScope},
     shares::Shares,
-    state::{Readiness, State},
+    state::{ROOM, Readiness, State},
     view::View,
 };
 
@@ -72,24 +72,30 @@ impl Drop for Shared {
 
 impl Shared {
     fn start(&self, key: &WatchKey) -> Running {
-        let mut running = Running {
+        let namespace = match &key.scope {
+            WatchScope::Object(object) if !object.namespace.is_empty() && key.check().is_ok() => {
+                Some(self.namespace(&key.gvr, &object.namespace))
+            }
+            WatchScope::All | WatchScope::Namespace(_) | WatchScope::Object(_) => None,
+        };
+        let room = match &namespace {
+            Some(namespace) => namespace.room().clone(),
+            None => Room::of(ROOM),
+        };
+        let running = Running {
             key: key.clone(),
-            state: Arc::default(),
+            state: Arc::new(RwLock::new(State::within(room))),
             cancel: self.cancel.child_token(),
-            namespace: None,
+            namespace,
         };
         let view = View {
             key: key.clone(),
             state: running.state.clone(),
             changes: self.changes.clone(),
         };
-        match &key.scope {
-            WatchScope::Object(object) if !object.namespace.is_empty() && key.check().is_ok() => {
-                let namespace = self.namespace(&key.gvr, &object.namespace);
-                namespace.enter(&object.name, view);
-                running.namespace = Some(namespace);
-            }
-            WatchScope::All | WatchScope::Namespace(_) | WatchScope::Object(_) => {
+        match (&running.namespace, &key.scope) {
+            (Some(namespace), WatchScope::Object(object)) => namespace.enter(&object.name, view),
+            _ => {
                 self.tasks.spawn(follow::follow(follow::Task {
                     client: self.client.clone(),
                     view,

@@ -6,11 +6,15 @@ use std::{collections::BTreeMap, sync::Arc};
 use kube::{core::DynamicObject, runtime::watcher::Event};
 
 use super::object::{Found, ObjectName};
+use crate::{Room, Share};
 use armadex_control_plane::Trouble;
 
 /// A watch that was listed and then fails is told after so many failures in a row: some seconds, and five minutes where each try is left without
 /// an answer. An API that restarts is not worth a word. What no waiting helps against is told at once.
 const TOLD_AFTER: u32 = 4;
+
+/// Bytes that the objects of one kind, or of one kind and namespace, have together: five thousand Clusters of Karmada with 150 kinds each have 60 MB.
+pub(super) const ROOM: usize = 96 << 20;
 
 /// More changed objects than this at once are told as one change of everything.
 const MANY: usize = 256;
@@ -49,6 +53,10 @@ pub(super) struct State {
     listing: BTreeMap<ObjectName, Arc<Found>>,
     listed: bool,
     failure: Option<Failure>,
+    /// What they take of the room that there is for them. A list that goes on has as much beside it: it takes their place.
+    share: Share,
+    bytes: usize,
+    listing_bytes: usize,
 }
 
 /// Failures in a row.
@@ -61,6 +69,14 @@ struct Failure {
 }
 
 impl State {
+    /// Of nothing yet. What there is no room for is known by its name alone.
+    pub(super) fn within(room: Arc<Room>) -> Self {
+        Self {
+            share: Share::new(room),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn readiness(&self) -> Readiness {
         match &self.failure {
             _ if self.listed => Readiness::Listed,
@@ -115,6 +131,7 @@ impl State {
         match event {
             Event::Init => {
                 self.listing.clear();
+                self.listing_bytes = 0;
                 Touched::Nothing
             }
             Event::InitApply(object) => {
@@ -126,12 +143,15 @@ impl State {
             Event::Apply(object) => {
                 let found = Found::from(object);
                 let name = found.name.clone();
-                self.objects.insert(name.clone(), Arc::new(found));
+                self.take_out(&name);
+                let found = self.fit(self.bytes, found);
+                self.bytes += found.bytes();
+                self.objects.insert(name.clone(), found);
                 Touched::These(vec![name])
             }
             Event::Delete(object) => {
                 let name = ObjectName::from(&object);
-                self.objects.remove(&name);
+                self.take_out(&name);
                 Touched::These(vec![name])
             }
         }
@@ -170,14 +190,37 @@ impl State {
     }
 
     /// What is as it was stays the very same value: by that whoever has looked at it knows it again, and a list takes no room beside the one before.
-    fn known_or(&self, found: Found) -> Arc<Found> {
+    fn known_or(&mut self, found: Found) -> Arc<Found> {
         let known = self.objects.get(&found.name);
         let same = known.filter(|known| ***known == found);
-        same.cloned().unwrap_or_else(|| Arc::new(found))
+        let found = match same.cloned() {
+            Some(same) => same,
+            None => self.fit(self.listing_bytes, found),
+        };
+        self.listing_bytes += found.bytes();
+        found
+    }
+
+    /// As much of an object as there is room for beside others of so many bytes.
+    fn fit(&mut self, others: usize, found: Found) -> Arc<Found> {
+        let wanted = others + found.bytes();
+        Arc::new(match self.share.take(wanted.max(self.bytes)) {
+            true => found,
+            false => found.without_room(),
+        })
+    }
+
+    fn take_out(&mut self, name: &ObjectName) {
+        if let Some(before) = self.objects.remove(name) {
+            self.bytes -= before.bytes();
+            self.share.resize(self.bytes);
+        }
     }
 
     fn replace(&mut self) -> Touched {
         let before = std::mem::replace(&mut self.objects, std::mem::take(&mut self.listing));
+        self.bytes = std::mem::take(&mut self.listing_bytes);
+        self.share.resize(self.bytes);
         let first = !std::mem::replace(&mut self.listed, true);
         let is_gone = |name: &&ObjectName| !self.objects.contains_key(*name);
         let mut touched: Vec<ObjectName> = before.keys().filter(is_gone).cloned().collect();
@@ -238,6 +281,34 @@ mod tests {
             .iter()
             .map(|found| found.name.name.clone())
             .collect()
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_known_by_its_name_until_there_is() {
+        let one = Found::from(object("a", 1));
+        let room = 2 * one.bytes() + one.without_room().bytes();
+        let mut state = State::within(Room::of(room));
+        let whole = |state: &State| {
+            let objects = state.objects();
+            let whole = objects
+                .iter()
+                .map(|found| found.object.lacks_some().is_none());
+            Vec::from_iter(whole)
+        };
+        list(&mut state, &[("a", 1), ("b", 1), ("c", 1)]);
+        assert_eq!(whole(&state), [true, true, false]);
+        state.step(Event::Apply(object("b", 2)));
+        state.step(Event::Apply(object("c", 2)));
+        assert_eq!(whole(&state), [true, true, false], "b is one of two");
+        list(&mut state, &[("a", 3), ("b", 3), ("c", 3)]);
+        assert_eq!(
+            whole(&state),
+            [true, true, false],
+            "they take their own places"
+        );
+        state.step(Event::Delete(object("a", 3)));
+        state.step(Event::Apply(object("c", 4)));
+        assert_eq!(whole(&state), [true, true]);
     }
 
     #[test]

@@ -54,6 +54,43 @@ fn server() -> (Client, Arc<Mutex<Vec<String>>>) {
     (Client::new(service, "default"), asked)
 }
 
+/// Whatever the kind, a page is left in its middle that is too large, and asked for again with fewer objects.
+#[tokio::test]
+async fn a_page_of_large_objects_is_never_held() {
+    let asked = Arc::<Mutex<Vec<String>>>::default();
+    let log = asked.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let query = request.uri().query().unwrap_or_default();
+        let limit = query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix("limit="));
+        log.lock().unwrap().extend(limit.map(ToOwned::to_owned));
+        let objects: usize = limit.map_or(0, |limit| limit.parse().unwrap());
+        async move {
+            let label = "x".repeat(1 << 20);
+            let items = vec![json!({"metadata": {"name": "a", "labels": {"a": label}}}); objects];
+            let list = json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "5"}, "items": items});
+            let body = Body::from(serde_json::to_vec(&list).unwrap());
+            Ok::<_, std::convert::Infallible>(Response::new(body))
+        }
+    });
+    let client = armadex_control_plane::limited(Client::new(service, "default"));
+    let watches = Watches::new(client);
+    let mut changes = pin!(watches.changes());
+    let gvr = Gvr {
+        group: "cluster.karmada.io".into(),
+        version: "v1alpha1".into(),
+        resource: "clusters".into(),
+    };
+    let _watch = watches.acquire(&WatchKey {
+        gvr,
+        scope: WatchScope::All,
+    });
+    changes.next().await;
+    assert_eq!(asked.lock().unwrap()[..3], ["100", "12", "2"]);
+    watches.shutdown().await;
+}
+
 fn secrets() -> Gvr {
     Gvr {
         group: String::new(),

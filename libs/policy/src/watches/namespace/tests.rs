@@ -42,6 +42,7 @@ fn one() -> DynamicObject {
 async fn what_a_list_lacks_that_was_read_meanwhile_is_read_once_more() {
     let namespace = Namespace {
         named: Arc::default(),
+        room: Arc::default(),
         _cancel: CancellationToken::new().drop_guard(),
     };
     namespace.enter("one", view());
@@ -61,6 +62,7 @@ async fn what_a_list_lacks_that_was_read_meanwhile_is_read_once_more() {
 async fn an_object_that_is_never_answered_holds_up_no_others() {
     let namespace = Namespace {
         named: Arc::default(),
+        room: Arc::default(),
         _cancel: CancellationToken::new().drop_guard(),
     };
     let names = ["a", "b", "c", "d"];
@@ -93,6 +95,7 @@ async fn an_object_that_is_never_answered_holds_up_no_others() {
 fn unread(names: &[&str]) -> (Namespace, Following) {
     let namespace = Namespace {
         named: Arc::default(),
+        room: Arc::default(),
         _cancel: CancellationToken::new().drop_guard(),
     };
     let mut following = Following::new(secrets(), "ns".to_owned(), namespace.named.clone());
@@ -168,6 +171,7 @@ async fn read_in(following: &mut Following, time: Duration) -> usize {
 async fn a_watch_that_breaks_is_gone_on_with_soon_and_what_is_named_is_read_if_it_breaks_again() {
     let namespace = Namespace {
         named: Arc::default(),
+        room: Arc::default(),
         _cancel: CancellationToken::new().drop_guard(),
     };
     let names: Vec<String> = (0..1000).map(|number| format!("s{number}")).collect();

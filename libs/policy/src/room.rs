@@ -1,51 +1,57 @@
-//! How much is kept of what looks came to, of all policies together. Pure.
+//! How much is kept of something, by all together who keep of it. Pure.
 
 use std::sync::{Arc, Mutex};
 
 use armadex_control_plane::lock;
 
-/// With 200 bytes for each what came of 100,000 objects, which is ten times what a large fleet has; or a million times that an object is none of a policy's, and
-/// what came of the others.
-pub(crate) const ROOM: usize = 20_000_000;
-
-/// What is free of it, in bytes.
+/// What is free of it, in bytes. Without a limit where none was said.
 #[derive(Debug)]
-pub(crate) struct Room(Mutex<usize>);
+pub struct Room(Mutex<usize>);
 
-#[cfg(test)]
 impl Room {
     /// Of so many bytes.
-    pub(crate) fn of(bytes: usize) -> Arc<Self> {
+    pub fn of(bytes: usize) -> Arc<Self> {
         Arc::new(Self(Mutex::new(bytes)))
     }
 }
 
 impl Default for Room {
     fn default() -> Self {
-        Self(Mutex::new(ROOM))
+        Self(Mutex::new(usize::MAX))
     }
 }
 
 /// What one has of a room. It is given back in the end.
 #[derive(Debug, Default)]
-pub(crate) struct Share {
+pub struct Share {
     room: Arc<Room>,
     bytes: usize,
 }
 
 impl Share {
     /// Of nothing yet.
-    pub(crate) fn new(room: Arc<Room>) -> Self {
+    pub const fn new(room: Arc<Room>) -> Self {
         Self { room, bytes: 0 }
     }
 
     /// Has so many bytes from now on, or as many as are free; how many. Who has some keeps them from others.
-    pub(crate) fn resize(&mut self, wanted: usize) -> usize {
+    pub fn resize(&mut self, wanted: usize) -> usize {
         let mut free = lock(&self.room.0);
         let all = *free + self.bytes;
         self.bytes = wanted.min(all);
         *free = all - self.bytes;
         self.bytes
+    }
+
+    /// Has so many bytes from now on, or those that it had; whether it has them.
+    #[must_use]
+    pub fn take(&mut self, wanted: usize) -> bool {
+        let before = self.bytes;
+        let has = self.resize(wanted) == wanted;
+        if !has {
+            self.resize(before);
+        }
+        has
     }
 }
 
@@ -66,6 +72,7 @@ mod tests {
         let mut other = Share::new(room.clone());
         assert_eq!((one.resize(60), other.resize(60)), (60, 40));
         assert_eq!((one.resize(10), other.resize(60)), (10, 60));
+        assert_eq!((one.take(41), one.take(40)), (false, true));
         drop(other);
         assert_eq!(one.resize(200), 100);
     }
