@@ -345,7 +345,12 @@ const NO_LIMITS: [(&str, &[&str]); 30] = [
 ];
 
 /// What docs/compatibility.md says of what a member, an object or a policy may have, and the constant that makes it so.
-const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 28] = [
+const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 29] = [
+    (
+        "by reference, 256 KiB are kept;",
+        "libs/policy/src/watches/object.rs",
+        "LARGEST: usize = 256 << 10",
+    ),
     (
         "A cluster has 64 labels",
         "libs/model/src/cluster_labels.rs",
@@ -502,6 +507,50 @@ const LIMITS_BY_FLAG: [(&str, &str); 10] = [
     ("--max-unproven-connections-per-address", "100"),
 ];
 
+/// What docs/limits.md says of what the controllers hold, and the constant that makes it so.
+const LIMITS_OF_THE_CONTROLLERS: [(&str, &str, &str); 8] = [
+    (
+        "| an object that is kept whole | 256 KiB,",
+        "libs/policy/src/watches/object.rs",
+        "const LARGEST: usize = 256 << 10;",
+    ),
+    (
+        "are kept, 16 KiB and 128 of them |",
+        "libs/policy/src/watches/excerpt.rs",
+        "const ROOM: usize = 16 << 10;",
+    ),
+    (
+        "are kept, 16 KiB and 128 of them |",
+        "libs/policy/src/watches/excerpt.rs",
+        "const PARTS: usize = 128;",
+    ),
+    (
+        "of one namespace | 96 MiB |",
+        "libs/policy/src/watches/state.rs",
+        "const ROOM: usize = 96 << 20;",
+    ),
+    (
+        "that lifecycles refer to | 96 MiB |",
+        "libs/policy/src/watches/state.rs",
+        "const ROOM: usize = 96 << 20;",
+    ),
+    (
+        "by a synchro too | 4 MiB, or two objects |",
+        "libs/control-plane/src/pages.rs",
+        "const MOST_BYTES: usize = 4 << 20;",
+    ),
+    (
+        "by a synchro too | 4 MiB, or two objects |",
+        "libs/control-plane/src/pages.rs",
+        "const FEWEST: u32 = 2;",
+    ),
+    (
+        "of the control plane | 32 MiB |",
+        "libs/control-plane/src/limited.rs",
+        "const MOST: usize = 32 << 20;",
+    ),
+];
+
 /// What docs/limits.md says of what a synchro holds for its members, and the constant that makes it so.
 const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 19] = [
     (
@@ -648,7 +697,8 @@ fn the_limits_of_the_search_api_are_what_their_document_says() {
     assert!(text.contains("address of IPv6 | its network, a /64 |"));
     assert!(document("apiserver/src/server/client.rs").contains("address.to_bits() >> 64 << 64"));
     let flags = LIMITS_BY_FLAG.map(|(flag, _)| flag);
-    let held = FIXED_LIMITS.map(|(said, ..)| said);
+    let held = FIXED_LIMITS.iter().chain(&LIMITS_OF_THE_CONTROLLERS);
+    let held = Vec::from_iter(held.map(|(said, ..)| *said));
     let unheld = rows_of(&text).into_iter().filter(|row| {
         let is_flag = flags
             .iter()
@@ -663,12 +713,20 @@ fn the_limits_of_the_search_api_are_what_their_document_says() {
 
 #[test]
 fn what_a_synchro_holds_for_its_members_is_what_its_document_says() {
+    check_section("## What a synchro holds", &LIMITS_OF_THE_SYNCHRO);
+}
+
+#[test]
+fn what_the_controllers_hold_is_what_its_document_says() {
+    check_section("## What the controllers hold", &LIMITS_OF_THE_CONTROLLERS);
+}
+
+/// What a section of docs/limits.md says, and the line of a source that makes it so.
+fn check_section(title: &str, limits: &[(&str, &str, &str)]) {
     let text = document("docs/limits.md");
-    let (_, text) = text
-        .split_once("## What a synchro holds")
-        .expect("a section");
+    let (_, text) = text.split_once(title).expect("a section");
     let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for (said, file, line) in LIMITS_OF_THE_SYNCHRO {
+    for (said, file, line) in limits {
         assert!(
             one_line.contains(said),
             "docs/limits.md does not say {said}"

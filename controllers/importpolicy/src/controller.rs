@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use armadex_control_plane::Objects;
+use armadex_control_plane::{Objects, paged};
 use armadex_crds::{
     ClusterImportPolicy, IMPORT_POLICY_FINALIZER, PediaClusterLifecycle,
     PediaClusterLifecycleStatus,
@@ -54,8 +54,8 @@ pub async fn run(
         counters,
         "armadex-importpolicy",
     );
-    let (policies, changed) = followed(Objects::all(client.clone()), shared.said.clone());
-    let (lifecycles, lifecycles_changed) = watched(Objects::all(client), trim, concerned_by);
+    let (policies, changed) = followed(Objects::all(paged(client.clone())), shared.said.clone());
+    let (lifecycles, lifecycles_changed) = watched(Objects::all(paged(client)), trim, concerned_by);
     let context = Context {
         shared,
         lifecycles,

@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use armadex_control_plane::{Objects, Trouble, TroubleKind, lock};
+use armadex_control_plane::{Objects, Trouble, TroubleKind, lock, paged};
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::PolicyValidatedReason};
 use armadex_policy::{
     Counters, Found, ObjectName, Readiness, ReconcileError, ResolveError, SecretNamespaces,
@@ -14,7 +14,6 @@ use kube::{
     Resource, ResourceExt,
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
-
 use tracing::debug;
 
 use crate::{
@@ -389,7 +388,8 @@ pub(crate) async fn clean_up(
     policy: &ClusterImportPolicy,
     context: &Context,
 ) -> Result<(), ReconcileError> {
-    let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
+    let client = paged(context.shared.client.clone());
+    let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(client);
     let (delete, unlisted) = leaving(policy, &lifecycles).await;
     let plan = Plan {
         delete,

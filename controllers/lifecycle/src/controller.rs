@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use armadex_control_plane::Objects;
+use armadex_control_plane::{Objects, paged};
 use armadex_crds::{LIFECYCLE_FINALIZER, PediaCluster, PediaClusterLifecycle};
 use armadex_policy::{
     Controller, Counters, ReconcileError, SecretNamespaces, Shared, State, Watches, followed,
@@ -54,11 +54,11 @@ pub async fn run(
         counters,
         "armadex-lifecycle",
     );
-    let (lifecycles, changed) = followed(Objects::all(client.clone()), shared.said.clone());
+    let (lifecycles, changed) = followed(Objects::all(paged(client.clone())), shared.said.clone());
     // How each of its resources is doing is for the synchro to say, and longer than all the rest.
     // A lifecycle and its PediaCluster have the same name.
     let (clusters, clusters_changed) = watched(
-        Objects::all(client),
+        Objects::all(paged(client)),
         |cluster: &mut PediaCluster| cluster.status = None,
         |cluster| Some(cluster.name_any()),
     );

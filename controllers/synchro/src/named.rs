@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use armadex_backoff::Backoff;
-use armadex_control_plane::{Objects, Trouble, TroubleKind};
+use armadex_control_plane::{Objects, Trouble, TroubleKind, paged};
 use futures::StreamExt;
 use kube::runtime::watcher::{self, Event};
 use kube::{Client, Resource, ResourceExt};
@@ -243,7 +243,7 @@ fn is_not_served(error: &Trouble) -> bool {
 
 /// Runs until it is aborted.
 async fn run<K: Kept>(client: Client, names: Arc<Names<K::Value>>) {
-    let api: Objects<K> = Objects::all(client);
+    let api: Objects<K> = Objects::all(paged(client));
     let mut events = std::pin::pin!(api.watch(watcher::Config::default(), |_| ()));
     let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
     let mut failing = false;

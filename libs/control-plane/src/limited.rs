@@ -18,6 +18,10 @@ use tower::service_fn;
 /// heard where it can still give one.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(65);
 
+/// Bytes that are taken of an answer of which nobody says otherwise: twenty times what an object may have, and more than a document of all that is served. A list
+/// that may have more is asked for in [`paged`](crate::paged) ones.
+const MOST: usize = 32 << 20;
+
 /// There was no answer.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer within {} s", ANSWER_LIMIT.as_secs())]
@@ -52,16 +56,13 @@ async fn answer_in_time(
 /// The answer: of a watch that began its head, of all others all of it, which whoever asked has to have anyway.
 async fn answer(client: Client, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
     let is_watch = is_watch(request.uri());
-    let most = request.extensions().get().copied();
+    let Most(most) = request.extensions().get().copied().unwrap_or(Most(MOST));
     let answer = client.send(request).await?;
     if is_watch && answer.status().is_success() {
         return Ok(answer);
     }
     let (head, body) = answer.into_parts();
-    let bytes = match most {
-        Some(Most(bytes)) => bounded(body, bytes).await?,
-        None => body.collect_bytes().await?,
-    };
+    let bytes = bounded(body, most).await?;
     Ok(Response::from_parts(head, Body::from(bytes)))
 }
 
@@ -156,6 +157,24 @@ mod tests {
         // Why it is refused would be in the body.
         let refused = server(403, || future::ready(()), || after(Duration::ZERO, "{"));
         is_given_up(async { refused.watch(&WatchParams::default(), "1").await.map(drop) }).await;
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_an_end_is_left_in_its_middle() {
+        let endless = server(
+            200,
+            || future::ready(()),
+            || {
+                Box::pin(stream::repeat_with(|| {
+                    Ok(Frame::data(vec![b' '; 1 << 20].into()))
+                }))
+            },
+        );
+        let error = endless.get("a").await.expect_err("it is too long");
+        assert_eq!(
+            error.to_string(),
+            "ServiceError: the answer is longer than it may be"
+        );
     }
 
     #[tokio::test(start_paused = true)]

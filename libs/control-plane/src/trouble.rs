@@ -9,7 +9,7 @@ use std::iter::successors;
 
 use kube::runtime::watcher;
 
-use crate::limited::NoAnswer;
+use crate::limited::{NoAnswer, TooLong};
 
 /// The reason that kube gives to an error that came without a `Status`: its message is the whole page.
 const NO_STATUS: &str = "Failed to parse error data";
@@ -111,6 +111,9 @@ impl From<&kube::Error> for Trouble {
                 Self::unavailable("the answer can't be read")
             }
             kube::Error::Service(cause) if cause.is::<NoAnswer>() => Self::unanswered(),
+            kube::Error::Service(cause) if cause.is::<TooLong>() => {
+                Self::unavailable("the answer of the API server is longer than it may be")
+            }
             kube::Error::HyperError(_) | kube::Error::Service(_) => unreached(error),
             kube::Error::Auth(_) => Self::unavailable("the credentials for the API server fail"),
             _ => Self::unavailable("the request to the API server failed"),

@@ -30,8 +30,8 @@ use crate::{
 };
 use armadex_control_plane::{ANSWER_LIMIT, Objects, Outages, Trouble};
 
-/// Objects of a list that are asked for at once: the status of a PediaCluster has half a kilobyte for each of its kinds, and all of a page are
-/// held while it is decoded.
+/// Objects of the first page of a list, where whoever made the client does not say otherwise: the status of a PediaCluster has half a kilobyte for each of its
+/// kinds, a lifecycle its templates, and all of a page are held while it is decoded.
 const PAGE: u32 = 100;
 
 /// Twice as long as a try takes that is never answered: a watch that failed no sooner than that before has worked in between.

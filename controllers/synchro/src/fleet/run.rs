@@ -198,7 +198,7 @@ async fn follow(
     fleet: &mut Fleet,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
-    let api: Objects<PediaCluster> = Objects::all(client);
+    let api: Objects<PediaCluster> = Objects::all(armadex_control_plane::paged(client));
     let config = watcher::Config::default().page_size(PAGE);
     let events = api.watch(config, without_room);
     let mut events = std::pin::pin!(events);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_backoff::Backoff;
-use armadex_control_plane::{Objects, Trouble, TroubleKind};
+use armadex_control_plane::{Objects, Trouble, TroubleKind, paged};
 use armadex_crds::ENDPOINTS_ANNOTATION;
 use armadex_member::{SecretContent, SecretId, Sensitive};
 use futures::StreamExt;
@@ -353,7 +353,7 @@ impl Entry {
 /// Runs until it is aborted with the last Secret that is named.
 async fn follow(client: Client, namespace: String, named: Arc<Named>) {
     let metadata: Objects<PartialObjectMeta<Secret>> =
-        Objects::namespaced(client.clone(), &namespace);
+        Objects::namespaced(paged(client.clone()), &namespace);
     let api: Objects<Secret> = Objects::namespaced(client, &namespace);
     let mut events = std::pin::pin!(metadata.watch(watcher::Config::default(), |_| ()));
     let mut reads = FuturesUnordered::new();
