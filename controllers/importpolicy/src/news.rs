@@ -8,6 +8,7 @@ use std::{
 
 use armadex_control_plane::lock;
 use armadex_policy::ObjectName;
+use tokio::time::Instant;
 
 use crate::Problem;
 
@@ -28,7 +29,7 @@ pub(crate) struct Totals {
     pub(crate) aside: Arc<Aside>,
 }
 
-/// Problems that wait for an edit, and the lifecycles that they are about, by name. What changes of others leaves both as they are.
+/// Problems that wait for an edit, or for a name that somebody else has, and the lifecycles that they are about, by name. What changes of others leaves both as they are.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Aside {
     /// The problems.
@@ -69,6 +70,8 @@ pub(crate) struct Since {
     pub(crate) changed: Changed,
     /// How many there were, if each object but for a few had one lifecycle or none, and no problem.
     pub(crate) totals: Option<Totals>,
+    /// When everything is to be looked at again, if problems may have passed by then of which nobody tells.
+    pub(crate) again_at: Option<Instant>,
 }
 
 /// By the name of the policy. One that was not looked at yet is not there.
@@ -78,8 +81,8 @@ pub(crate) struct Noted(Mutex<HashMap<String, Look>>);
 /// Since a look began.
 #[derive(Debug)]
 struct Look {
-    /// Nothing was left to do after it, and how many there were.
-    settled: Option<Option<Totals>>,
+    /// Nothing was left to do after it; how many there were, and when everything is looked at again.
+    settled: Option<(Option<Totals>, Option<Instant>)>,
     /// Changed objects that are remembered.
     room: usize,
     /// None for anything.
@@ -121,8 +124,12 @@ impl Noted {
         });
         let settled = look.settled.take();
         let changed = look.changed.replace(Changed::default());
-        let (changed, totals) = changed.zip(settled)?;
-        Some(Since { changed, totals })
+        let (changed, (totals, again_at)) = changed.zip(settled)?;
+        Some(Since {
+            changed,
+            totals,
+            again_at,
+        })
     }
 
     /// So many objects are known of a policy.
@@ -132,10 +139,10 @@ impl Noted {
         }
     }
 
-    /// Nothing is left to do after the look that has begun, and so many there are.
-    pub(crate) fn settle(&self, policy: &str, totals: Option<Totals>) {
+    /// Nothing is left to do after the look that has begun, but at this time, and so many there are.
+    pub(crate) fn settle(&self, policy: &str, totals: Option<Totals>, again_at: Option<Instant>) {
         if let Some(look) = lock(&self.0).get_mut(policy) {
-            look.settled = Some(totals);
+            look.settled = Some((totals, again_at));
         }
     }
 
@@ -170,7 +177,7 @@ mod tests {
     fn settled() -> Noted {
         let noted = Noted::default();
         noted.begin("p");
-        noted.settle("p", None);
+        noted.settle("p", None, None);
         noted
     }
 
@@ -195,7 +202,7 @@ mod tests {
             lifecycles: 2,
             aside: Arc::default(),
         };
-        noted.settle("p", Some(totals.clone()));
+        noted.settle("p", Some(totals.clone()), None);
         noted.note("p", News::Lifecycle("l".to_owned(), name("o")));
         let since = noted.begin("p").expect("it had settled");
         assert_eq!(since.totals, Some(totals));
@@ -211,7 +218,7 @@ mod tests {
         let noted = Noted::default();
         assert_eq!(changed(&noted), None, "the first look");
         noted.note("p", source("a"));
-        noted.settle("p", None);
+        noted.settle("p", None, None);
         assert_eq!(changed(&noted), Some(vec!["a".to_owned()]));
     }
 
@@ -225,7 +232,7 @@ mod tests {
             let noted = settled();
             notes.into_iter().for_each(|news| noted.note("p", news));
             assert_eq!(changed(&noted), None);
-            noted.settle("p", None);
+            noted.settle("p", None, None);
             assert_eq!(changed(&noted), Some(Vec::new()));
         }
     }
@@ -238,7 +245,7 @@ mod tests {
             let names = (0..count).map(|number| source(&number.to_string()));
             names.for_each(|name| noted.note("p", name));
             let changed = noted.begin("p").map(|since| since.changed.sources.len());
-            noted.settle("p", None);
+            noted.settle("p", None, None);
             changed
         };
         // A second of the heartbeats of ten thousand clusters.

@@ -234,6 +234,7 @@ fn settle(
     let obstacle = present.and_then(|present| obstacle(facts.policy, present));
     if let Some(message) = obstacle {
         let subject = object.name.to_string();
+        plan.troubled.insert(name.to_owned());
         plan.problems.push(Problem {
             subject,
             message,

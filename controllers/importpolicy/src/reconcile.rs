@@ -14,6 +14,7 @@ use kube::{
     Resource, ResourceExt,
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
+use tokio::time::Instant;
 use tracing::debug;
 
 use crate::{
@@ -40,6 +41,8 @@ const ECHO: Duration = Duration::from_millis(250);
 enum Requeue {
     AwaitChange,
     Retry(Duration),
+    /// Some names are taken, of which nobody tells when they are free. Until then what changes is looked at alone.
+    RetryAt(Instant),
 }
 
 /// Looks at one policy, and where little has changed at that alone.
@@ -48,16 +51,20 @@ pub(crate) async fn follow(
     context: &Arc<Context>,
 ) -> Result<Action, ReconcileError> {
     let name = policy.name_any();
-    let outcome = match context.news.begin(&name) {
-        Some(since) => changes(policy, since, context).await,
-        None => Outcome::Unclear,
+    let since = context.news.begin(&name);
+    let again_at = since.as_ref().and_then(|since| since.again_at);
+    let outcome = match since {
+        Some(since) if again_at.is_none_or(|time| time > Instant::now()) => {
+            changes(policy, since, context).await
+        }
+        Some(_) | None => Outcome::Unclear,
     };
     let (conclusion, next) = match outcome {
         Outcome::Same(totals) => {
-            context.news.settle(&name, totals);
-            return Ok(Action::await_change());
+            context.news.settle(&name, totals, again_at);
+            return Ok(again_at.map_or_else(Action::await_change, action_at));
         }
-        Outcome::Plan(part) => part_conclusion(policy, part, context).await,
+        Outcome::Plan(part) => part_conclusion(policy, part, again_at, context).await,
         Outcome::Unclear => conclusion(policy, context).await,
     };
     if let Some(departures) = departures(&conclusion) {
@@ -68,15 +75,19 @@ pub(crate) async fn follow(
     }
     let after = status(policy, &conclusion, Timestamp::now());
     write_status(&**context, policy, policy.status.as_ref(), after).await?;
-    Ok(match next {
-        Requeue::AwaitChange => {
-            if let Conclusion::Done(summary) = &conclusion {
-                context.news.settle(&name, summary.totals());
-            }
-            Action::await_change()
-        }
-        Requeue::Retry(delay) => Action::requeue(delay),
-    })
+    let (again_at, action) = match next {
+        Requeue::Retry(delay) => return Ok(Action::requeue(delay)),
+        Requeue::AwaitChange => (None, Action::await_change()),
+        Requeue::RetryAt(time) => (Some(time), action_at(time)),
+    };
+    if let Conclusion::Done(summary) = &conclusion {
+        context.news.settle(&name, summary.totals(), again_at);
+    }
+    Ok(action)
+}
+
+fn action_at(time: Instant) -> Action {
+    Action::requeue(time.saturating_duration_since(Instant::now()))
 }
 
 /// What the changes since the last look come to.
@@ -130,6 +141,7 @@ impl Known for Followed {
 async fn part_conclusion(
     policy: &ClusterImportPolicy,
     part: Part,
+    again_at: Option<Instant>,
     context: &Context,
 ) -> (Conclusion, Requeue) {
     let Part {
@@ -141,7 +153,10 @@ async fn part_conclusion(
     context.news.know(&policy.name_any(), objects);
     let summary = carry_out(policy, &plan, objects, None, context).await;
     let waits = waits_for_references(policy, || lifecycles);
-    let next = next_look(waits, &summary, &policy.name_any(), context);
+    let next = match next_look(waits, &summary, &policy.name_any(), context) {
+        Requeue::RetryAt(time) => Requeue::RetryAt(again_at.map_or(time, |known| known.min(time))),
+        next => next,
+    };
     (Conclusion::Done(summary), next)
 }
 
@@ -245,7 +260,12 @@ fn next_look(waits: bool, summary: &Summary, name: &str, context: &Context) -> R
         context.shared.retries.clear(name);
         return Requeue::Retry(ECHO);
     }
-    retry_if(waits || summary.may_improve(), name, context)
+    match retry_if(waits || summary.may_improve(), name, context) {
+        Requeue::Retry(delay) if !waits && summary.has_settled() => {
+            Requeue::RetryAt(Instant::now() + delay)
+        }
+        next => next,
+    }
 }
 
 /// A watch says when its trouble ends, but not when another version is served.
@@ -736,6 +756,7 @@ mod tests {
         }
         let waits = |next| match next {
             Requeue::Retry(delay) => delay,
+            Requeue::RetryAt(time) => time.saturating_duration_since(Instant::now()),
             Requeue::AwaitChange => Duration::MAX,
         };
         assert!(waits(next(0, 1, problems(true))) > Duration::from_secs(5));

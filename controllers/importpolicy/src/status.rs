@@ -57,6 +57,8 @@ pub(crate) struct Summary {
     troubled: BTreeSet<String>,
     /// Lifecycles that are gone, and why.
     gone: Vec<String>,
+    /// Something that was tried failed.
+    failed: bool,
     /// Changes that were carried out.
     carried: usize,
     /// Changes that are still to be tried.
@@ -74,6 +76,7 @@ impl Summary {
             left,
             ..
         } = done;
+        let failed = !failures.is_empty();
         let problems = plan.problems.iter().cloned().chain(failures).collect();
         Self {
             objects,
@@ -81,17 +84,17 @@ impl Summary {
             problems,
             troubled: plan.troubled.clone(),
             gone,
+            failed,
             carried,
             left,
             stale,
         }
     }
 
-    /// How many there are, if that and a few problems that wait for an edit are all there is to say.
+    /// How many there are, if that and a few problems that wait for an edit or for a name are all there is to say.
     pub(crate) fn totals(&self) -> Option<Totals> {
         let is_few = self.problems.len().max(self.troubled.len()) <= Aside::MOST;
-        let is_all = is_few && !self.may_improve() && self.stale.is_none();
-        is_all.then(|| Totals {
+        (is_few && self.has_settled()).then(|| Totals {
             objects: self.objects,
             lifecycles: self.lifecycles,
             aside: Arc::new(Aside {
@@ -99,6 +102,11 @@ impl Summary {
                 names: self.troubled.clone(),
             }),
         })
+    }
+
+    /// Whether nothing is wrong but what waits for an edit or for a name: until one of them comes, nothing but what changes is worth a look.
+    pub(crate) fn has_settled(&self) -> bool {
+        !self.failed && self.left == 0 && self.stale.is_none()
     }
 
     /// Whether trying again may help.
@@ -248,6 +256,7 @@ fn reconciling(summary: &Summary) -> (NewCondition, EventType) {
         stale,
         troubled: _,
         gone: _,
+        failed: _,
         carried: _,
     } = summary;
     let mut counts = format!("{lifecycles} lifecycles from {objects} source objects");

@@ -605,6 +605,63 @@ async fn many_policies_on_one_kind_look_at_what_changed_and_at_nothing_else() {
     running.end().await;
 }
 
+/// One of them, and more than are remembered by name.
+#[tokio::test(start_paused = true)]
+async fn names_that_somebody_else_has_cost_nothing_while_others_change() {
+    for taken in [1, 40] {
+        names_are_taken(taken).await;
+    }
+}
+
+async fn names_are_taken(taken: usize) {
+    const MEMBERS: usize = 50;
+    let host = host();
+    let theirs = json!({"metadata": {"ownerReferences": [{"apiVersion": "policy.clusterpedia.io/v1alpha1",
+        "kind": "ClusterImportPolicy", "name": "theirs", "uid": "theirs", "controller": true}]},
+        "spec": {"source": {"group": "", "version": "v1", "resource": "nodes", "name": "theirs"},
+        "references": [], "template": "", "creationCondition": ""}});
+    for number in 0..taken {
+        host.put(&lifecycle(&format!("c{number}")), theirs.clone());
+    }
+    host.put(&format!("{POLICIES}/karmada"), policy());
+    for number in 0..MEMBERS {
+        host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
+    }
+    let running = run(&host);
+    let made = format!("{} lifecycles from 50 source objects", MEMBERS - taken);
+    until(&host, "it is told", |host| {
+        let told = reconciling(host);
+        told.contains("c0: PediaClusterLifecycle c0 is there already and is owned by ")
+            && told.ends_with(&made)
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let before = running.counted();
+    for beat in 0..300 {
+        for number in [0, 48] {
+            let probed = json!({"status": {"probed": beat}});
+            host.put(&format!("{CLUSTERS}/c{number}"), probed);
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    host.put(&format!("{CLUSTERS}/joins"), json!({}));
+    let has_joined = |host: &Host| host.get(&lifecycle("joins")).is_some();
+    let wait = timeout(Duration::from_secs(2), host.until(has_joined));
+    assert!(wait.await.is_ok(), "who joins is made at once");
+    let after = running.counted();
+    assert!(
+        after.reconciles - before.reconciles >= 250,
+        "{before:?} {after:?}"
+    );
+    let looks = (after.walked - before.walked) / MEMBERS as u64;
+    assert!((10..=300 / 8 + 5).contains(&looks), "{looks} looks at all");
+    host.remove(&lifecycle("c0"));
+    let is_made = |host: &Host| host.get(&lifecycle("c0")).is_some();
+    let wait = timeout(Duration::from_secs(20), host.until(is_made));
+    assert!(wait.await.is_ok(), "it is made when the name is free");
+    running.end().await;
+}
+
 /// How many source objects a policy selects of those of its kind.
 const OF_EACH: usize = 25;
 

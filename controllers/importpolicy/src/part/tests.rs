@@ -39,6 +39,8 @@ struct World {
     untold: [VecDeque<Event>; 2],
     /// What they have told since the last look.
     changed: Changed,
+    /// Lifecycles of others that changed.
+    of_others: BTreeSet<String>,
     version: u32,
 }
 
@@ -144,6 +146,7 @@ impl World {
             objects: BTreeMap::new(),
             untold: [VecDeque::new(), VecDeque::new()],
             changed: Changed::default(),
+            of_others: BTreeSet::new(),
             version: 1,
         }
     }
@@ -265,6 +268,8 @@ impl World {
                 let source = ObjectName::from(&told.spec.source);
                 self.changed.sources.insert(Arc::new(source));
                 self.changed.lifecycles.insert(name.to_owned());
+            } else {
+                self.of_others.insert(name.to_owned());
             }
         }
     }
@@ -276,6 +281,22 @@ impl World {
             Event::Source(..) => None,
         };
         self.untold[1].iter().filter_map(name).collect()
+    }
+
+    /// What changed since a look that has settled. For a name of somebody else that may be free everything is looked at, at a time of its own.
+    fn since(&mut self, settled: Option<Option<Totals>>) -> Option<Since> {
+        let changed = std::mem::take(&mut self.changed);
+        let of_others = std::mem::take(&mut self.of_others);
+        let totals = settled?;
+        let aside = totals.as_ref().map(|totals| &totals.aside.names);
+        if aside.is_some_and(|names| !names.is_disjoint(&of_others)) {
+            return None;
+        }
+        Some(Since {
+            changed,
+            totals,
+            again_at: None,
+        })
     }
 
     /// As an API server takes it; whether all of it was taken.
@@ -340,8 +361,7 @@ fn looks_of(seed: u64) -> (usize, usize) {
             world.happens(chance);
         }
         world.tell(chance);
-        let changed = std::mem::take(&mut world.changed);
-        let since = settled.take().map(|totals| Since { changed, totals });
+        let since = world.since(settled.take());
         let expected = world.everything(&mut Looks::default());
         let to_do = ToDo::of(&expected);
         let outcome = since.as_ref().map_or(Outcome::Unclear, |since| {
@@ -379,8 +399,7 @@ fn looks_of(seed: u64) -> (usize, usize) {
         };
         assert_eq!(objects, world.objects.len(), "{at}");
         let is_done = world.carry_out(&plan);
-        let may_pass = plan.problems.iter().any(|problem| problem.may_pass);
-        settled = (is_done && !may_pass).then(|| Some(totals_of(plan, objects)));
+        settled = is_done.then(|| Some(totals_of(plan, objects)));
     }
     (parts, steps)
 }
