@@ -23,6 +23,7 @@ mod read_yaml;
 mod rendered;
 mod schema;
 mod sensitive;
+mod shared_text;
 mod sync_resources;
 
 pub use base64_bytes::{Base64Bytes, InvalidBase64};
@@ -45,6 +46,7 @@ pub use names::{is_serving_secret, is_subdomain};
 pub use read_yaml::{Misread, read_yaml, read_yaml_documents};
 pub use rendered::{ConnectionFingerprint, RenderedConnection};
 pub use sensitive::Sensitive;
+pub use shared_text::SharedText;
 pub use sync_resources::{ClusterSyncResources, ClusterSyncResourcesSpec, GroupResources};
 
 /// Set on a Secret by whoever looks after it: the endpoints that its credentials may be sent to, separated by commas.

@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    RenderedConnection, TemplateEngineName,
+    RenderedConnection, SharedText, TemplateEngineName,
     schema::{self, absent_as_default},
 };
 
@@ -50,9 +50,9 @@ pub struct PediaClusterLifecycleSpec {
     ))]
     pub references: Vec<LifecycleReference>,
     /// The PediaCluster, as YAML or JSON.
-    pub template: String,
+    pub template: SharedText,
     /// Renders to `true` when the PediaCluster may be created.
-    pub creation_condition: String,
+    pub creation_condition: SharedText,
     /// Language of all the templates; absent: told from their text. One Go template makes them all Go templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_engine: Option<TemplateEngineName>,
@@ -110,10 +110,10 @@ pub struct LifecycleReference {
     #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
     pub resource: String,
     /// Namespace of the object.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub namespace_template: String,
+    #[serde(default, skip_serializing_if = "SharedText::is_empty")]
+    pub namespace_template: SharedText,
     /// Name of the object.
-    pub name_template: String,
+    pub name_template: SharedText,
 }
 
 /// How it goes with a lifecycle.

@@ -280,8 +280,8 @@ fn references(facts: &Facts<'_>) -> Vec<LifecycleReference> {
         group: reference.group.clone(),
         version: version.clone(),
         resource: reference.resource.clone(),
-        namespace_template: reference.namespace_template.clone(),
-        name_template: reference.name_template.clone(),
+        namespace_template: reference.namespace_template.as_str().into(),
+        name_template: reference.name_template.as_str().into(),
     });
     references.collect()
 }
@@ -303,8 +303,8 @@ fn is_as_planned(
     } = present;
     *source == source_of(facts.source, object)
         && known == references
-        && *template == spec.template
-        && *creation_condition == spec.creation_condition
+        && template.as_str() == spec.template
+        && creation_condition.as_str() == spec.creation_condition
         && *template_engine == spec.template_engine
 }
 
@@ -320,8 +320,8 @@ fn lifecycle(
         PediaClusterLifecycleSpec {
             source: source_of(facts.source, object),
             references: references.to_vec(),
-            template: spec.template.clone(),
-            creation_condition: spec.creation_condition.clone(),
+            template: spec.template.as_str().into(),
+            creation_condition: spec.creation_condition.as_str().into(),
             template_engine: spec.template_engine,
         },
     );

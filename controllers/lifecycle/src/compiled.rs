@@ -211,7 +211,7 @@ mod tests {
         let shipped = longest_shipped();
         let policies = |number: usize| {
             let mut spec = shipped.clone();
-            spec.template = format!("# {number:03}\n{}", shipped.template);
+            spec.template = format!("# {number:03}\n{}", shipped.template).into();
             compilations.of(&format!("c{number}"), &spec)
         };
         let first: Vec<_> = (0..200).map(|number| policies(number).unwrap()).collect();

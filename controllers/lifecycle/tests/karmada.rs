@@ -47,8 +47,8 @@ fn planned(cluster: &str, secret: &str) -> Result<Value, (String, String)> {
             group: reference.group,
             version: "v1".into(),
             resource: reference.resource,
-            namespace_template: reference.namespace_template,
-            name_template: reference.name_template,
+            namespace_template: reference.namespace_template.into(),
+            name_template: reference.name_template.into(),
         });
     let spec = PediaClusterLifecycleSpec {
         source: LifecycleSource {
@@ -59,8 +59,8 @@ fn planned(cluster: &str, secret: &str) -> Result<Value, (String, String)> {
             ..Default::default()
         },
         references: references.collect(),
-        template: policy.spec.template,
-        creation_condition: policy.spec.creation_condition,
+        template: policy.spec.template.into(),
+        creation_condition: policy.spec.creation_condition.into(),
         template_engine: policy.spec.template_engine,
     };
     let mut lifecycle = PediaClusterLifecycle::new("member1", spec);

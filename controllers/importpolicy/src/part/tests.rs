@@ -228,7 +228,7 @@ impl World {
             7..=9 => self.set_object(object, None),
             10 => self.set_lifecycle(&lifecycle, None),
             11 => self.edit(&lifecycle, |edited| {
-                edited.spec.template = "edited".to_owned();
+                edited.spec.template = "edited".into();
             }),
             12 => self.edit(&lifecycle, |moved| {
                 moved.spec.source.namespace = object.namespace;
