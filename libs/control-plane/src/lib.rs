@@ -19,7 +19,7 @@ pub use disputes::{Applied, Dispute};
 pub use lease::{Claim, Held, LeaseStanding, LeaseTerms};
 pub use limited::{ANSWER_LIMIT, is_watch, limited};
 pub use lock::lock;
-pub use objects::{NOT_THERE_YET, Objects};
+pub use objects::{NOT_THERE_YET, Objects, watch_config};
 pub use outages::Outages;
 pub use pages::paged;
 pub use recorder::Recorder;

@@ -1,7 +1,7 @@
 //! The objects of one kind on the control plane. A request for them that fails gives [`Trouble`] and never the error that kube makes of it, which
 //! may have the whole answer in its words: whoever asks this way can't tell it as it came.
 
-use std::fmt::Debug;
+use std::{fmt::Debug, ops::RangeInclusive};
 
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use k8s_openapi::{
@@ -29,8 +29,16 @@ pub const NOT_THERE_YET: &str = "1";
 /// Objects whose metadata is asked for at once: half a megabyte to one.
 const PAGE: u32 = 500;
 
+/// Seconds that a watch lasts. Those that begin together, as all of a process do, do not come back together. The most is what kube asks for by itself.
+const LASTS: RangeInclusive<u32> = 240..=290;
+
 /// Versions of an object that are tried to be deleted, one after the other: others write it meanwhile.
 const VERSIONS: usize = 4;
+
+/// How a watch is asked for.
+pub fn watch_config() -> Config {
+    Config::default().timeout(rand::random_range(LASTS))
+}
 
 /// The objects of one kind.
 #[derive(Clone)]

@@ -28,7 +28,7 @@ use crate::{
     retries::{LONGEST, WatchBackoff},
     watches::verb_of,
 };
-use armadex_control_plane::{ANSWER_LIMIT, Objects, Outages, Trouble};
+use armadex_control_plane::{ANSWER_LIMIT, Objects, Outages, Trouble, watch_config};
 
 /// Objects of the first page of a list, where whoever made the client does not say otherwise: the status of a PediaCluster has half a kilobyte for each of its
 /// kinds, a lifecycle its templates, and all of a page are held while it is decoded.
@@ -97,7 +97,7 @@ fn events<K: Watched>(
     api: Objects<K>,
     trim: fn(&mut K),
 ) -> impl Stream<Item = Result<Event<K>, watcher::Error>> + Send + 'static {
-    watcher::watcher(api.into_api(), watcher::Config::default().page_size(PAGE))
+    watcher::watcher(api.into_api(), watch_config().page_size(PAGE))
         .modify(move |object| {
             object.meta_mut().managed_fields = None;
             trim(object);

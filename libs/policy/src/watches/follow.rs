@@ -28,7 +28,7 @@ use super::{
     view::View,
 };
 use crate::{Gvr, retries::WatchBackoff};
-use armadex_control_plane::{Trouble, TroubleKind, paged};
+use armadex_control_plane::{Trouble, TroubleKind, paged, watch_config};
 
 /// Objects of the first page of a list, where [`paged`] does not say otherwise.
 const PAGE: u32 = 100;
@@ -174,7 +174,7 @@ pub(super) fn in_words(gvr: &Gvr, verb: Verb, trouble: Trouble) -> Trouble {
 
 fn request(client: Client, key: &WatchKey) -> (Api<DynamicObject>, watcher::Config) {
     let resource = api_resource(&key.gvr);
-    let config = watcher::Config::default().page_size(PAGE);
+    let config = watch_config().page_size(PAGE);
     // Whatever the kind, each may have a megabyte, and there may be twenty thousand.
     let client = paged(client);
     let config = match key.gvr.is_of_secrets() {

@@ -36,7 +36,7 @@ use crate::{
     Gvr, Room,
     retries::{WatchBackoff, backoff},
 };
-use armadex_control_plane::{Trouble, TroubleKind, lock, paged};
+use armadex_control_plane::{Trouble, TroubleKind, lock, paged, watch_config};
 
 /// Objects of a namespace that are read at the same time: a fleet of a thousand clusters begins with as many.
 const PARALLEL_READS: usize = 8;
@@ -302,7 +302,7 @@ async fn follow(
     let metadata: Api<PartialObjectMeta<DynamicObject>> =
         Api::namespaced_with(paged(client.clone()), &namespace, &resource);
     let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &resource);
-    let mut events = std::pin::pin!(watcher(metadata, watcher::Config::default()));
+    let mut events = std::pin::pin!(watcher(metadata, watch_config()));
     let mut reads = FuturesUnordered::new();
     let mut following = Following::new(gvr, namespace, named);
     loop {

@@ -10,14 +10,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_backoff::Backoff;
-use armadex_control_plane::{Objects, Trouble, TroubleKind, paged};
+use armadex_control_plane::{Objects, Trouble, TroubleKind, paged, watch_config};
 use armadex_crds::ENDPOINTS_ANNOTATION;
 use armadex_member::{SecretContent, SecretId, Sensitive};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::PartialObjectMeta;
-use kube::runtime::watcher;
 use kube::runtime::watcher::Event;
 use kube::{Client, ResourceExt};
 use tokio::sync::Notify;
@@ -355,7 +354,7 @@ async fn follow(client: Client, namespace: String, named: Arc<Named>) {
     let metadata: Objects<PartialObjectMeta<Secret>> =
         Objects::namespaced(paged(client.clone()), &namespace);
     let api: Objects<Secret> = Objects::namespaced(client, &namespace);
-    let mut events = std::pin::pin!(metadata.watch(watcher::Config::default(), |_| ()));
+    let mut events = std::pin::pin!(metadata.watch(watch_config(), |_| ()));
     let mut reads = FuturesUnordered::new();
     let mut following = Following::new(namespace, named);
     loop {
