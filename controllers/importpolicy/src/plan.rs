@@ -14,7 +14,7 @@ use armadex_crds::{
     PediaClusterLifecycleSpec,
 };
 use armadex_policy::{Found, Gvr, ObjectName, SecretNamespaces, controlled_by, owners_in_words};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
 
 use crate::{

@@ -37,6 +37,9 @@ pub fn member_rights_of(
         kinds.add(entry, &scope);
     }
     let mut rights = MemberRights::default();
+    if scope.asks_for_customs() {
+        rights.notes.push(kinds.add_customs());
+    }
     rights
         .notes
         .extend((!warning.is_empty()).then_some(warning));
@@ -132,6 +135,24 @@ impl<'a> Kinds<'a> {
         for (group, resource) in told {
             self.ask(&group, resource);
         }
+    }
+
+    /// All that is custom, as far as it is told what that is; a note on the rest. To grant all of all groups for it would be to grant what is not asked for.
+    fn add_customs(&mut self) -> String {
+        let told = self
+            .told
+            .iter()
+            .filter(|(group, _)| !builtin::is_builtin(group));
+        let told = told.flat_map(|(group, rows)| {
+            rows.iter()
+                .map(|row| ((*group).to_owned(), row.name.clone()))
+        });
+        let told: Vec<_> = told.collect();
+        for (group, resource) in told {
+            self.ask(&group, resource);
+        }
+        "syncAllCustomResources: the role has those custom resources that the status of the PediaCluster tells of; of each that is missing, or comes later, the status says which rule is"
+            .to_owned()
     }
 
     fn ask(&mut self, group: &str, resource: String) {

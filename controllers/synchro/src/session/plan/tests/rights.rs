@@ -176,3 +176,27 @@ fn the_namespace_kube_system_is_read_where_nothing_else_tells_the_member_from_ot
         }
     }
 }
+
+#[test]
+fn of_all_that_is_custom_those_are_granted_that_are_told() {
+    let spec = "spec: {caData: YQ==, syncAllCustomResources: true, syncResources: []}";
+    let gates = Gates {
+        allow_sync_all_custom_resources: true,
+        ..Gates::default()
+    };
+    let people =
+        r#"{apiGroups: ["shop.example"], resources: ["people"], verbs: ["list", "watch"]}"#;
+    let told = |status: &str| told_with(&format!("{spec}{status}"), None, gates);
+    assert!(told(STATUS).contains(people), "{}", told(STATUS));
+    for told in [told(STATUS), told("")] {
+        let rules = told.lines().filter(|line| line.contains("list"));
+        let others = rules
+            .filter(|line| !line.contains("apiextensions") && !line.contains("apiregistration"));
+        let others =
+            Vec::from_iter(others.filter(|line| *line != people && !line.starts_with("note")));
+        assert_eq!(others, [""; 0]);
+        assert!(told.contains(
+            "note: syncAllCustomResources: the role has those custom resources that the status"
+        ));
+    }
+}
