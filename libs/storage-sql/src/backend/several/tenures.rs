@@ -161,6 +161,24 @@ async fn who_was_replaced_and_begins_again_is_the_one_that_is_not() {
     }
 }
 
+/// A replica that lost its place to another process and found one elsewhere: what is asked without saying as whom is asked as the owner that it is by now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_was_replaced_and_goes_on_as_another_owner_asks_as_that_one() {
+    for place in Place::of_each_kind() {
+        let (one, other) = (place.store().await, place.store().await);
+        begin(&one).await;
+        begin(&other).await;
+        let late = one.leave(&name("empty"), "1").await;
+        assert!(is_taken_over(&late), "{late:?}");
+        one.begin("control-plane/shard/1").await.expect("begun");
+        let own = one.join(&name("own"), "1", "control-plane/shard/1").await;
+        own.expect("joined");
+        one.leave(&name("own"), "1").await.expect("left");
+        let late = one.join(&name("full"), "1", OWNER).await;
+        assert!(is_taken_over(&late), "{late:?}");
+    }
+}
+
 /// A backup knows of former tenures, or of none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_was_not_replaced_goes_on_with_a_store_that_was_restored() {
