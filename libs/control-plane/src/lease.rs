@@ -7,6 +7,8 @@
 //! to each other meanwhile is kept right elsewhere: objects are changed in the version that was read and deleted by their uid, rows of the store have its epochs.
 
 mod holder;
+pub(crate) mod load;
+pub(crate) mod replicas;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +28,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use self::load::{LOAD, Load};
 use crate::{Objects, Trouble, TroubleKind};
 
 /// How long others wait for a process that does not renew: as Kubernetes' own, and Clusterpedia.
@@ -39,6 +42,8 @@ const RETRY: Duration = Duration::from_secs(2);
 const RENEWAL: Duration = Duration::from_secs(3);
 /// Watches in a row that are not answered, though the looks between them are: a proxy keeps them. Each would take [`ANSWER`] for nothing.
 const UNANSWERED: u8 = 3;
+/// By this annotation whoever holds a Lease says that others may work beside him, those of Leases like it: it has the holder's name, so that it says nothing of another one.
+const SHARES: &str = "armadex.dev/shares";
 /// A process that ends does not wait longer to give it back.
 const RELEASE: Duration = Duration::from_secs(2);
 
@@ -86,6 +91,8 @@ pub struct Claim {
     name: String,
     holder: String,
     standing: watch::Sender<LeaseStanding>,
+    /// Whether it says of itself that others may work beside it.
+    shares: bool,
     /// What was seen of it last.
     seen: Option<Seen>,
     /// A role of an earlier release has no right to watch it, and some proxies keep what comes in pieces until it ends.
@@ -101,9 +108,37 @@ struct Seen {
     since: Instant,
     duration: Duration,
     holder: String,
+    /// Whether its holder lets others work beside him,
+    shares: bool,
+    /// and what he has of it then.
+    load: Load,
 }
 
 impl Seen {
+    /// A Lease as it is now, which was seen before or not.
+    fn of(lease: &Lease, before: Option<&Self>) -> Self {
+        let version = lease.resource_version().unwrap_or_default();
+        let before = before.filter(|before| before.version == version);
+        let spec = lease.spec.as_ref();
+        let holder = spec.and_then(|spec| spec.holder_identity.clone());
+        let holder = holder.unwrap_or_default();
+        let seconds = spec.and_then(|spec| spec.lease_duration_seconds);
+        let seconds = seconds.unwrap_or_default();
+        Self {
+            version,
+            since: before.map_or_else(Instant::now, |before| before.since),
+            duration: Duration::from_secs(seconds.try_into().unwrap_or_default()),
+            shares: lease.annotations().get(SHARES) == Some(&holder),
+            load: Load::of(lease),
+            holder,
+        }
+    }
+
+    /// Whether somebody else has it.
+    fn is_held_beside(&self, own: &str) -> bool {
+        !self.holder.is_empty() && self.holder != own && !self.is_over()
+    }
+
     /// Whether nobody has it any more.
     fn is_over(&self) -> bool {
         self.since.elapsed() > self.duration || holder::is_gone(&self.holder)
@@ -115,6 +150,7 @@ pub struct Held {
     lost: CancellationToken,
     doubted: Arc<Notify>,
     give_back: CancellationToken,
+    load: watch::Sender<Load>,
     task: JoinHandle<()>,
 }
 
@@ -132,6 +168,7 @@ impl Claim {
             name: terms.name.clone(),
             holder: terms.holder.clone(),
             standing: terms.standing.clone(),
+            shares: false,
             seen: None,
             may_watch: true,
             unanswered: 0,
@@ -207,8 +244,7 @@ impl Claim {
             };
             match event? {
                 Some(WatchEvent::Added(lease) | WatchEvent::Modified(lease)) => {
-                    let spec = lease.spec.clone().unwrap_or_default();
-                    if self.holder_of(&lease, &spec).is_none() {
+                    if self.holder_of(&lease).is_none() {
                         return Ok(true);
                     }
                 }
@@ -235,7 +271,7 @@ impl Claim {
             warn!(
                 lease = self.name,
                 error = words,
-                "the Lease cannot be asked for, and this process does none of the work without it, retrying: it needs get, watch, create and update (or --leader-elect=false, where there is one process alone)"
+                "the Lease cannot be asked for, and this process does none of the work without it, retrying: it needs get, list, watch, create and update (or --leader-elect=false, where there is one process alone)"
             );
             words.clone_into(&mut self.told);
         }
@@ -247,40 +283,54 @@ impl Claim {
         self.standing.send_replace(LeaseStanding::Holds);
         let (lost, give_back) = (CancellationToken::new(), CancellationToken::new());
         let doubted = Arc::new(Notify::new());
+        let load = watch::Sender::new(Load::default());
         let renewing = Renewing {
             api: self.api.clone(),
             holder: self.holder.clone(),
             lease,
             doubted: Arc::clone(&doubted),
             standing: self.standing.clone(),
+            load: load.subscribe(),
         };
         let work = renewing.run(lost.clone(), give_back.clone());
         Held {
             lost,
             doubted,
             give_back,
+            load,
             task: tokio::spawn(work),
         }
     }
 
     async fn try_to_take(&mut self) -> Result<Tried, Trouble> {
         let Some(mut lease) = self.api.get_opt(&self.name).await? else {
-            let lease = Lease {
-                metadata: ObjectMeta {
-                    name: Some(self.name.clone()),
-                    ..ObjectMeta::default()
-                },
-                spec: Some(taken(LeaseSpec::default(), &self.holder)),
+            let metadata = ObjectMeta {
+                name: Some(self.name.clone()),
+                ..ObjectMeta::default()
             };
+            let lease = self.as_own(Lease {
+                metadata,
+                spec: None,
+            });
             return self.taken(self.api.create(&lease).await);
         };
-        let spec = lease.spec.take().unwrap_or_default();
-        if let Some(holder) = self.holder_of(&lease, &spec) {
+        if let Some(holder) = self.holder_of(&lease) {
             return Ok(Tried::HeldBy(holder));
         }
-        lease.spec = Some(taken(spec, &self.holder));
+        lease = self.as_own(lease);
         let replaced = self.api.replace(&self.name, &lease).await;
         self.taken(replaced)
+    }
+
+    /// The Lease as this process holds it.
+    fn as_own(&self, mut lease: Lease) -> Lease {
+        lease.spec = Some(taken(lease.spec.take().unwrap_or_default(), &self.holder));
+        if self.shares {
+            let annotations = lease.annotations_mut();
+            annotations.insert(SHARES.to_owned(), self.holder.clone());
+            annotations.remove(LOAD);
+        }
+        lease
     }
 
     /// Who was faster is told with the next try.
@@ -295,21 +345,11 @@ impl Claim {
     }
 
     /// Who has it; `None` if nobody does any more.
-    fn holder_of(&mut self, lease: &Lease, spec: &LeaseSpec) -> Option<String> {
-        let holder = spec.holder_identity.clone().unwrap_or_default();
-        let version = lease.resource_version().unwrap_or_default();
-        let since = match &self.seen {
-            Some(seen) if seen.version == version => seen.since,
-            _ => Instant::now(),
-        };
-        let seconds = spec.lease_duration_seconds.unwrap_or_default();
-        let seen = self.seen.insert(Seen {
-            version,
-            since,
-            duration: Duration::from_secs(seconds.try_into().unwrap_or_default()),
-            holder: holder.clone(),
-        });
-        (!holder.is_empty() && holder != self.holder && !seen.is_over()).then_some(holder)
+    fn holder_of(&mut self, lease: &Lease) -> Option<String> {
+        let seen = Seen::of(lease, self.seen.as_ref());
+        let seen = self.seen.insert(seen);
+        seen.is_held_beside(&self.holder)
+            .then(|| seen.holder.clone())
     }
 }
 
@@ -365,6 +405,7 @@ struct Renewing {
     lease: Lease,
     doubted: Arc<Notify>,
     standing: watch::Sender<LeaseStanding>,
+    load: watch::Receiver<Load>,
 }
 
 impl Drop for Renewing {
@@ -421,11 +462,19 @@ impl Renewing {
 
     async fn renew(&mut self) -> Result<bool, Trouble> {
         let now = MicroTime(Timestamp::now());
-        self.write(|spec| spec.renew_time = Some(now.clone())).await
+        let load = *self.load.borrow();
+        self.write(|lease| {
+            lease.spec.get_or_insert_default().renew_time = Some(now.clone());
+            if Load::of(lease) != load {
+                let annotations = lease.annotations_mut();
+                annotations.insert(LOAD.to_owned(), load.to_string());
+            }
+        })
+        .await
     }
 
     /// Changes it. `false` if it is somebody else's.
-    async fn write(&mut self, change: impl Fn(&mut LeaseSpec)) -> Result<bool, Trouble> {
+    async fn write(&mut self, change: impl Fn(&mut Lease)) -> Result<bool, Trouble> {
         match self.replace(&change).await {
             Err(trouble)
                 if matches!(trouble.kind, TroubleKind::Missing | TroubleKind::Conflict) => {}
@@ -445,16 +494,18 @@ impl Renewing {
         self.replace(&change).await.map(|()| true)
     }
 
-    async fn replace(&mut self, change: impl Fn(&mut LeaseSpec)) -> Result<(), Trouble> {
+    async fn replace(&mut self, change: impl Fn(&mut Lease)) -> Result<(), Trouble> {
         let name = self.lease.name_any();
         let mut lease = self.lease.clone();
-        change(lease.spec.get_or_insert_default());
+        change(&mut lease);
         self.lease = self.api.replace(&name, &lease).await?;
         Ok(())
     }
 
     async fn release(&mut self) {
-        let nobody = |spec: &mut LeaseSpec| spec.holder_identity = Some(String::new());
+        let nobody = |lease: &mut Lease| {
+            lease.spec.get_or_insert_default().holder_identity = Some(String::new());
+        };
         if let Err(error) = self.write(nobody).await {
             warn!(lease = self.lease.name_any(), error = %error, "the Lease was not given back, others have it when it has run out");
         }

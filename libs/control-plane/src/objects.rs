@@ -110,18 +110,12 @@ impl<K: Clone + DeserializeOwned + Debug> Objects<K> {
 
     /// The metadata of all. The next page is asked for when the one before was taken.
     pub fn all_metadata(&self) -> impl Stream<Item = Result<PartialObjectMeta<K>, Trouble>> {
-        let first = Some(ListParams::default().limit(PAGE));
-        let pages = stream::try_unfold(first, move |params| async move {
-            let Some(params) = params else {
-                return Ok::<_, Trouble>(None);
-            };
-            let page = self.list_metadata(&params).await?;
-            let token = page.metadata.continue_.filter(|token| !token.is_empty());
-            let next = token.map(|token| params.continue_token(&token));
-            Ok(Some((page.items, next)))
-        });
-        let objects = pages.map_ok(|page| stream::iter(page.into_iter().map(Ok)));
-        objects.try_flatten()
+        pages(move |params| async move { self.list_metadata(&params).await })
+    }
+
+    /// The same of whole objects: of a kind of which there are few, and small ones.
+    pub fn all_objects(&self) -> impl Stream<Item = Result<K, Trouble>> {
+        pages(move |params| async move { Ok(self.api.list(&params).await?) })
     }
 
     /// Makes an object.
@@ -264,6 +258,25 @@ impl<K: Clone + DeserializeOwned + Debug> Objects<K> {
         let events = self.api.watch(&params, version).await?;
         Ok(events.map_err(Trouble::from))
     }
+}
+
+/// What is on all pages, each of which is asked for this way.
+fn pages<T: Clone, A>(ask: impl Fn(ListParams) -> A) -> impl Stream<Item = Result<T, Trouble>>
+where
+    A: Future<Output = Result<ObjectList<T>, Trouble>>,
+{
+    let first = Some((ListParams::default().limit(PAGE), ask));
+    let pages = stream::try_unfold(first, move |next| async move {
+        let Some((params, ask)) = next else {
+            return Ok::<_, Trouble>(None);
+        };
+        let page = ask(params.clone()).await?;
+        let token = page.metadata.continue_.filter(|token| !token.is_empty());
+        let next = token.map(|token| (params.continue_token(&token), ask));
+        Ok(Some((page.items, next)))
+    });
+    let objects = pages.map_ok(|page| stream::iter(page.into_iter().map(Ok)));
+    objects.try_flatten()
 }
 
 impl<K> Objects<K> {
