@@ -341,6 +341,7 @@ async fn a_control_plane_whose_members_are_all_silent_is_not_taken_for_a_dead_on
     };
     stage.relist(&mut two, [pedia_cluster("n", "n", &away)]);
     until("n", || async { clusters().await == ["n"] }).await;
+    two.has_looked(1).await;
     stage.relist(&mut one, [pedia_cluster("m", "m", &member)]);
     one.has_looked(1).await;
     stage.shows(&["m/n/a"]).await;
