@@ -1,4 +1,4 @@
-//! Which of several processes does the work: the one that has its Lease.
+//! Which of several processes does the work: the one that has its Lease, or each that has one of those who share it.
 
 use armadex_control_plane::{LeaseStanding, LeaseTerms};
 use clap::{ArgAction, Args};
@@ -12,9 +12,9 @@ use crate::credentials::NamespaceFlag;
 pub(crate) struct LeaderFlags {
     #[command(flatten)]
     pub(crate) own: NamespaceFlag,
-    /// Work only while this process has its Lease in `--namespace`, others wait for it: `armadex-controllers` for the policy controllers,
-    /// `armadex-synchro[-SHARDING_NAME]-STORE` for the synchros of one `--sharding-name` and one store. `false`: there is one process alone, and no
-    /// Lease.
+    /// Work only while this process has a Lease in `--namespace`. Of the policy controllers one has `armadex-controllers`, and the others wait for it. The synchros of one
+    /// `--sharding-name` and one store share the clusters: each has one of `armadex-synchro[-SHARDING_NAME]-STORE`, the same with `.1`, and so on. `false`: there is
+    /// one process alone, and no Lease.
     #[arg(
         long,
         value_name = "BOOL",

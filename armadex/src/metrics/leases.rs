@@ -33,7 +33,7 @@ impl Collector for Leases {
         }
         let mut family = encoder.encode_descriptor(
             "lease_held",
-            "1 while this process has the Lease and does its work",
+            "1 while this process has the Lease, or one of those who share the work, and does its work",
             None,
             MetricType::Gauge,
         )?;

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use armadex_control_plane::LeaseTerms;
+use armadex_control_plane::{LeaseTerms, Members};
 use armadex_member::{AllowList, ControlPlane, SecretScope};
 use armadex_storage::{Sink, StoreError};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::fleet::owner::Owner;
+use crate::fleet::sharing::Sharing;
 use crate::incoming::budget::Budget;
 use crate::incoming::memory::ClusterMemory;
 use crate::incoming::unfinished::Unfinished;
@@ -88,7 +89,7 @@ pub struct Config {
     pub max_objects: u64,
     /// Only PediaClusters with this `shardingName` are looked after; empty: those without one.
     pub sharding_name: String,
-    /// The Lease by which one of several processes with this `shardingName` looks after them; `None`: there is one process alone.
+    /// The first of the Leases by which several processes with this `shardingName` share them; `None`: there is one process alone.
     pub lease: Option<LeaseTerms>,
     /// Another program looks after the PediaClusters: they are read, and nothing is written to the control plane but the Lease.
     pub observes: bool,
@@ -184,6 +185,8 @@ pub(crate) struct Shared {
     pub(crate) strays: Notify,
     /// Who looks after its clusters.
     pub(crate) owner: Owner,
+    /// Which of those of its shard are its own.
+    pub(crate) sharing: Sharing,
     /// Another process took a stream or a cluster over: perhaps all of them.
     pub(crate) fenced: Notify,
     /// The CRD of PediaClusters lacks fields of their status.
@@ -219,6 +222,7 @@ impl Shared {
             sweeps: Semaphore::new(SWEEPS),
             metrics: Arc::clone(&config.metrics),
             owner: Owner::new(control_plane, &config.sharding_name),
+            sharing: Sharing::alone(),
             fenced: Notify::new(),
             parts: Arc::default(),
             purge: Notify::new(),
@@ -227,6 +231,15 @@ impl Shared {
             old_schema: AtomicBool::new(false),
             begun: Instant::now(),
             config,
+        }
+    }
+
+    /// The same of one of several replicas.
+    pub(crate) fn of_replica(self, number: u32, members: watch::Receiver<Members>) -> Self {
+        Self {
+            owner: self.owner.replica(number),
+            sharing: Sharing::of_replica(number, members),
+            ..self
         }
     }
 

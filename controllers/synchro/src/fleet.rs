@@ -1,15 +1,19 @@
-//! The trees of all PediaClusters that this synchro looks after.
+//! The trees of all PediaClusters that this synchro looks after: those of its shard, or its share of them.
 
 pub(crate) mod heartbeat;
 pub(crate) mod janitor;
 pub(crate) mod lease_name;
 pub(crate) mod owner;
+pub(crate) mod place;
 pub(crate) mod run;
+pub(crate) mod shares;
+pub(crate) mod sharing;
 pub(crate) mod strays;
 #[cfg(test)]
 mod tests;
+mod weight;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,6 +58,8 @@ pub(crate) struct Fleet {
     awaited: HashMap<String, (Instant, PediaCluster)>,
     /// Lets clusters leave that are in the store alone.
     strays: Option<Strays>,
+    /// Who shared the clusters when those that were not its own any more were let go.
+    members: BTreeMap<u32, u32>,
 }
 
 /// The task, and how often it has looked.
@@ -86,6 +92,7 @@ impl Fleet {
                 &shared.parts,
                 "the watch of ClusterSyncResources",
             )),
+            members: shared.sharing.members(),
             shared,
             client,
             recorder,
@@ -129,6 +136,29 @@ impl Fleet {
                 self.look_for_strays();
                 self.shared.listed.cancel();
             }
+        }
+    }
+
+    /// Waits until others share the clusters than did. Safe to cancel.
+    pub(crate) fn is_to_share_anew(&self) -> impl Future<Output = ()> + use<> {
+        let (sharing, members) = (self.shared.sharing.clone(), self.members.clone());
+        async move { sharing.are_others_than(&members).await }
+    }
+
+    /// Lets clusters go that another replica has now, which waits for nobody. Those that are its own now are in the next list.
+    pub(crate) fn share_anew(&mut self) {
+        self.members = self.shared.sharing.members();
+        let sharing = &self.shared.sharing;
+        let others = self.trees.keys().filter(|name| !sharing.has(name));
+        let others: Vec<_> = others.cloned().collect();
+        self.awaited.retain(|name, _| sharing.has(name));
+        info!(
+            replicas = ?self.members,
+            moved = others.len(),
+            "the clusters are shared anew"
+        );
+        for name in others {
+            self.end(&name, Ending::Released);
         }
     }
 
@@ -294,6 +324,7 @@ impl Fleet {
 
     fn is_ours(&self, object: &PediaCluster) -> bool {
         object.spec.sharding_name == self.shared.config.sharding_name
+            && self.shared.sharing.has(&object.name_any())
     }
 
     /// Whether another synchro has not let the cluster go yet.

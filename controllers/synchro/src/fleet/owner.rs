@@ -1,4 +1,9 @@
-//! Who looks after a cluster, as the store remembers it: `<uid of the control plane's kube-system namespace>/<shardingName>`. Pure.
+//! Who looks after a cluster, as the store remembers it: `<uid of the control plane's kube-system namespace>/<shardingName>`, and `/<number>` where replicas
+//! share the clusters. Pure.
+//!
+//! Each replica is an owner of its own, so that what one begins or lets go is no end of the others. Releases that know of no replicas take such an owner for another
+//! shard of their control plane: they tell what has left of it, as of all shards, and succeed it on no control plane that was built anew. A `shardingName` that itself ends
+//! with a slash and a number is taken for a replica where that does no harm: of a control plane that is silent.
 //!
 //! A synchro sees every PediaCluster of its control plane, whichever shard it is of, so it can tell what has left of all of them. Of what another
 //! control plane looks after it knows nothing. A control plane that was built anew is another one, though, and nobody speaks for the former:
@@ -20,6 +25,8 @@ pub(crate) const FORSAKEN: Duration = Duration::from_secs(1800);
 pub(crate) struct Owner {
     control_plane: String,
     sharding_name: String,
+    /// `None`: one process alone has all clusters.
+    replica: Option<u32>,
 }
 
 impl Owner {
@@ -28,12 +35,25 @@ impl Owner {
         Self {
             control_plane: control_plane.to_owned(),
             sharding_name: sharding_name.to_owned(),
+            replica: None,
+        }
+    }
+
+    /// The replica of this number.
+    pub(crate) fn replica(self, number: u32) -> Self {
+        Self {
+            replica: Some(number),
+            ..self
         }
     }
 
     /// As the store remembers it. A uid has no slash.
     pub(crate) fn text(&self) -> String {
-        format!("{}/{}", self.control_plane, self.sharding_name)
+        let shard = format!("{}/{}", self.control_plane, self.sharding_name);
+        match self.replica {
+            Some(number) => format!("{shard}/{number}"),
+            None => shard,
+        }
     }
 
     /// Whether an owner is a synchro of the same control plane.
@@ -45,9 +65,9 @@ impl Owner {
 
     /// Whether an owner may be one that this synchro took the place of.
     fn may_succeed(&self, owner: &str) -> bool {
-        owner
-            .split_once('/')
-            .is_none_or(|(_, sharding_name)| sharding_name == self.sharding_name)
+        owner.split_once('/').is_none_or(|(_, rest)| {
+            rest == self.sharding_name || without_replica(rest) == self.sharding_name
+        })
     }
 
     /// The clusters that this synchro has to let go if they are not on its control plane.
@@ -67,11 +87,22 @@ impl Owner {
     }
 }
 
+/// An owner, or what of it is behind the control plane, without the number of its replica.
+fn without_replica(owner: &str) -> &str {
+    let is_number = |text: &str| text.parse::<u32>().is_ok();
+    match owner.rsplit_once('/') {
+        Some((shard, number)) if is_number(number) => shard,
+        _ => owner,
+    }
+}
+
 /// Since when nothing has been heard of owners, by the clock of whoever looks. What the store says of the time before counts for nothing: if all were
-/// stopped for an hour, nobody could be heard, and who comes back first would take the others for dead.
+/// stopped for an hour, nobody could be heard, and who comes back first would take the others for dead. A word of one replica is one of all: who is there takes over
+/// what another one had.
 #[derive(Debug, Default)]
 pub(crate) struct Silences {
-    by_owner: HashMap<String, Silence>,
+    /// By the owner without its replica.
+    by_shard: HashMap<String, Silence>,
 }
 
 #[derive(Debug)]
@@ -83,22 +114,22 @@ struct Silence {
 
 impl Silences {
     fn take_in(&mut self, stored: &[Joined], now: Instant) {
-        let mut found: HashMap<&String, HashMap<ClusterName, Heard>> = HashMap::new();
+        let mut found: HashMap<&str, HashMap<ClusterName, Heard>> = HashMap::new();
         for cluster in stored {
-            let of_owner = found.entry(&cluster.owner).or_default();
-            of_owner.insert(cluster.name.clone(), cluster.heard);
+            let of_shard = found.entry(without_replica(&cluster.owner)).or_default();
+            of_shard.insert(cluster.name.clone(), cluster.heard);
         }
-        let silences = found.into_iter().map(|(owner, heard)| {
-            let known = self.by_owner.get(owner);
+        let silences = found.into_iter().map(|(shard, heard)| {
+            let known = self.by_shard.get(shard);
             let since = known.filter(|known| known.goes_on(&heard));
             let since = since.map_or(now, |known| known.since);
-            (owner.clone(), Silence { since, heard })
+            (shard.to_owned(), Silence { since, heard })
         });
-        self.by_owner = silences.collect();
+        self.by_shard = silences.collect();
     }
 
     fn is_forsaken(&self, owner: &str, now: Instant) -> bool {
-        let silence = self.by_owner.get(owner);
+        let silence = self.by_shard.get(without_replica(owner));
         silence.is_some_and(|silence| now.duration_since(silence.since) >= FORSAKEN)
     }
 }
@@ -169,6 +200,38 @@ mod tests {
         check("one/x", [true, true]);
         check("one/y", [true, true]);
         check("one/", [true, true]);
+    }
+
+    #[test]
+    fn every_replica_of_the_control_plane_is_its_own() {
+        check("one/x/0", [true, true]);
+        check("one//2", [true, true]);
+        let replica = Owner::new("one", "x").replica(2);
+        assert_eq!(replica.text(), "one/x/2");
+        assert!(replica.is_neighbour("one/x") && replica.is_neighbour("one/y/2"));
+    }
+
+    #[test]
+    fn replicas_of_another_control_plane_are_let_be_until_all_were_silent() {
+        check("two/x/0", [false, true]);
+        check("two/y/0", [false, false]);
+        check("two//0", [false, false]);
+        check("two/x/y", [false, false]);
+        let mut synchro = Synchro::begins();
+        let of = |a, b| vec![joined("a", "two/x/0", a), joined("b", "two/x/1", b)];
+        let nobody = Vec::<String>::new();
+        assert_eq!(synchro.looks(0, of((9, 9), (9, 9))), nobody);
+        assert_eq!(synchro.looks(29, of((9, 9), (9, 10))), nobody);
+        assert_eq!(synchro.looks(58, of((9, 9), (9, 10))), nobody, "one lives");
+        assert_eq!(synchro.looks(59, of((9, 9), (9, 10))), ["a", "b"]);
+    }
+
+    /// What releases without replicas make of one: a process of theirs that shares the store answers for it as for another shard, and nobody else does.
+    #[test]
+    fn releases_without_replicas_take_one_for_another_shard_of_their_control_plane() {
+        let replica = Owner::new("one", "x").replica(0).text();
+        let (control_plane, sharding_name) = replica.split_once('/').expect("as they read it");
+        assert_eq!((control_plane, sharding_name), ("one", "x/0"));
     }
 
     #[test]

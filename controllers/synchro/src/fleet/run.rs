@@ -1,4 +1,4 @@
-//! The synchro as a whole: while it has the Lease of its shard, PediaClusters are watched, each has its tree, and a janitor purges what has left.
+//! The synchro as a whole: while it has a place among those of its shard, PediaClusters are watched, each of its own has its tree, and a janitor purges what has left.
 
 #[cfg(test)]
 mod tests;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::{Backoff, jittered};
-use armadex_control_plane::{Claim, Held, Objects, Recorder, Trouble};
+use armadex_control_plane::{Objects, Recorder, Trouble};
 use armadex_crds::PediaCluster;
 use armadex_storage::Sink;
 use futures::StreamExt;
@@ -20,7 +20,8 @@ use tracing::{info, warn};
 
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
-use crate::fleet::{heartbeat, janitor};
+use crate::fleet::place::Place;
+use crate::fleet::{heartbeat, janitor, weight};
 use crate::told::applied::MANAGER;
 use crate::tree::Ending;
 
@@ -45,7 +46,7 @@ pub enum Error {
     Broke(&'static str),
 }
 
-/// Runs until cancelled. CRDs that are not there yet are waited for, and so is a process that looks after the same clusters.
+/// Runs until cancelled. CRDs that are not there yet are waited for, and so is a process that looks after the same clusters and does not share them.
 pub async fn run(
     client: Client,
     sink: Arc<dyn Sink>,
@@ -56,15 +57,15 @@ pub async fn run(
         return Ok(());
     };
     loop {
-        let Some(held) = cancel.run_until_cancelled(hold(&client, &config)).await else {
+        let taken = cancel.run_until_cancelled(Place::take(&client, config.lease.as_ref()));
+        let Some(place) = taken.await else {
             return Ok(());
         };
         // What one tenure knows is of no use to the next.
         let shared = Shared::new(Arc::clone(&sink), &control_plane, config.clone());
-        let ended = serve(client.clone(), Arc::new(shared), held.as_ref(), &cancel).await;
-        if let Some(held) = held {
-            held.release().await;
-        }
+        let shared = Arc::new(place.sharing(shared));
+        let ended = serve(client.clone(), shared, &place, &cancel).await;
+        place.release().await;
         match ended? {
             Ended::Cancelled => return Ok(()),
             Ended::LeaseLost => {}
@@ -86,7 +87,7 @@ pub async fn run(
 enum Ended {
     /// The process is to end.
     Cancelled,
-    /// Another process has the Lease.
+    /// Another process has the Lease, or all clusters.
     LeaseLost,
     /// Another process has begun a tenure on the store.
     Replaced,
@@ -101,17 +102,11 @@ impl Ended {
     }
 }
 
-/// The Lease, as soon as it is held; `None` if none is needed.
-async fn hold(client: &Client, config: &Config) -> Option<Held> {
-    let terms = config.lease.as_ref()?;
-    Some(Claim::new(client.clone(), terms).hold().await)
-}
-
 /// Looks after the clusters until that is to end, and says why.
 async fn serve(
     client: Client,
     shared: Arc<Shared>,
-    held: Option<&Held>,
+    place: &Place,
     cancel: &CancellationToken,
 ) -> Result<Ended, Error> {
     let reporter = Reporter {
@@ -128,9 +123,10 @@ async fn serve(
     let ended = tokio::select! {
         // Before anything else is begun in its name.
         biased;
-        () = lost(held) => Ok(Ended::LeaseLost),
+        () = place.lost() => Ok(Ended::LeaseLost),
         ended = follow(client, &mut fleet, cancel) => ended.map(|()| Ended::Cancelled),
-        () = heartbeat::beat(&shared, held) => Ok(Ended::Replaced),
+        () = heartbeat::beat(&shared, place.held()) => Ok(Ended::Replaced),
+        never = weight::weigh(&shared, place) => match never {},
         part = shared.parts.broken() => Err(Error::Broke(part)),
     };
     let ending = ended
@@ -139,14 +135,6 @@ async fn serve(
     fleet.end_all(ending).await;
     drop(janitor);
     ended
-}
-
-/// Until the Lease is held no more; for ever where there is none.
-async fn lost(held: Option<&Held>) {
-    match held {
-        Some(held) => held.lost().await,
-        None => std::future::pending().await,
-    }
 }
 
 /// The uid of the control plane's `kube-system` namespace, which lives as long as it does. `None` if cancelled.
@@ -199,14 +187,23 @@ async fn follow(
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let api: Objects<PediaCluster> = Objects::all(armadex_control_plane::paged(client));
-    let config = watcher::Config::default().page_size(PAGE);
-    let events = api.watch(config, without_room);
-    let mut events = std::pin::pin!(events);
+    let watched = || {
+        let config = watcher::Config::default().page_size(PAGE);
+        api.clone().watch(config, without_room)
+    };
+    let mut events = std::pin::pin!(watched());
     let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
     let mut failing = false;
     loop {
+        let shared_anew = fleet.is_to_share_anew();
         let event = tokio::select! {
             () = cancel.cancelled() => return Ok(()),
+            () = shared_anew => {
+                fleet.share_anew();
+                // Nothing is kept of clusters that were others'.
+                events.set(watched());
+                continue;
+            }
             () = fleet.hand_over() => continue,
             event = events.next() => event.ok_or(Error::WatchEnded)?,
         };

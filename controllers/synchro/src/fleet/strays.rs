@@ -4,7 +4,8 @@
 //! What is compared is the store as it was before, with a list that was read after it: a cluster that joins meanwhile is in the list or is not
 //! looked at. Object and cluster are one if name and uid are, so a cluster whose object was made anew for another synchro is a stray too.
 //!
-//! Only what this synchro answers for is touched: several may share a store, each with a `shardingName` or a control plane of its own.
+//! Only what this synchro answers for is touched: several may share a store, each with a `shardingName` or a control plane of its own. Replicas share that as they share the
+//! clusters, by their names.
 
 #[cfg(test)]
 mod tests;
@@ -82,7 +83,8 @@ async fn try_to_look(
 ) -> Result<(), Failed> {
     let stored = shared.sink.clusters().await?;
     let now = Instant::now();
-    let own = shared.owner.responsible_for(stored, silences, now);
+    let mut own = shared.owner.responsible_for(stored, silences, now);
+    own.retain(|cluster| shared.sharing.has(cluster.name.as_str()));
     if own.is_empty() {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 //!
 //! A cluster that left by a mistake comes back this way, and so does one that was taken over by a mistake. One that was replaced does not: of two processes
 //! that look after different objects of one name, each would take the place of the other without end. Nor does one that is for another shard by now, which a
-//! watch that hangs does not tell: that is asked.
+//! watch that hangs does not tell: that is asked; or for another replica of this one, which may have seen sooner who came or went.
 
 use armadex_control_plane::Objects;
 use armadex_crds::PediaCluster;
@@ -96,16 +96,32 @@ impl Entrant<'_> {
     async fn may_return(&self) -> Result<(), Unentered> {
         self.is_there().await.map_err(Unentered::Refused)?;
         let holder = self.shared.sink.holder(self.name).await?;
-        match holder.filter(|holder| holder.incarnation != self.uid) {
-            Some(other) if !self.shared.owner.is_neighbour(&other.owner) => {
+        match holder {
+            Some(other)
+                if other.incarnation != self.uid
+                    && !self.shared.owner.is_neighbour(&other.owner) =>
+            {
                 Err(Unentered::Refused(format!(
                     "another control plane has put a cluster of this name into the store ({}): rename one of them, or give each \
                  control plane a store of its own",
                     other.owner
                 )))
             }
+            Some(other) if other.owner != self.shared.owner.text() => self.is_own().await,
             _ => Ok(()),
         }
+    }
+
+    /// Whether it is for this replica, by what all see by now who share the shard's clusters.
+    async fn is_own(&self) -> Result<(), Unentered> {
+        let words = match self.shared.sharing.has_by_now(self.name.as_str()).await {
+            Some(true) => return Ok(()),
+            Some(false) => "another replica looks after the cluster",
+            None => {
+                "the cluster was taken over, and the Leases of those who share the clusters cannot be seen"
+            }
+        };
+        Err(Unentered::Refused(words.to_owned()))
     }
 
     /// Whether the object is on the control plane, and no other of its name, and for this shard. What a watch told may be old.

@@ -1,5 +1,7 @@
 //! Processes of one shard that come and go, on one control plane and one store.
 
+mod replicas;
+
 use armadex_control_plane::testing::{Host, ServedType};
 use armadex_control_plane::{LeaseStanding, LeaseTerms};
 use serde_json::{Value, json};
@@ -78,10 +80,19 @@ async fn comes_to_say(host: &Host, words: &str) {
 }
 
 fn holder(host: &Host) -> Value {
-    host.get(LEASE)
+    holder_of(host, LEASE)
+}
+
+fn second_holder(host: &Host) -> Value {
+    holder_of(host, &format!("{LEASE}.1"))
+}
+
+fn holder_of(host: &Host, lease: &str) -> Value {
+    host.get(lease)
         .map_or(Value::Null, |lease| lease["spec"]["holderIdentity"].clone())
 }
 
+/// Which of two replicas has a cluster goes by its name: this is the first one's.
 #[tokio::test]
 async fn a_rolling_update_ends_with_the_words_of_the_new_process() {
     let (stage, host) = (Stage::new().await, host());
@@ -95,22 +106,29 @@ async fn a_rolling_update_ends_with_the_words_of_the_new_process() {
     member.adds("c");
     stage.shows(&["m/n/a", "m/n/b", "m/n/c"]).await;
 
-    let (new, last) = process(&stage, &host, "new");
-    let waits = || host.asked("watch", "leases");
-    let before = waits();
-    until("a wait for the Lease", || async { waits() > before }).await;
+    let config = configured(Some(terms("new", "1")));
+    let mut standing = config.lease.as_ref().expect("one").standing.subscribe();
+    let (new, last) = process_of(&stage, host.client(), config);
+    let holds = standing.wait_for(|standing| *standing == LeaseStanding::Holds);
+    holds.await.expect("a process");
     assert_eq!(
         member.requests(),
         ["list", "watch@10"],
         "one looks after the member"
     );
-    assert_eq!(holder(&host), "old");
+    assert_eq!(
+        (holder(&host), second_holder(&host)),
+        (json!("old"), json!("new"))
+    );
 
     ends.cancel();
     old.await.expect("no panic");
     comes_to_say(&host, "Running: ").await;
     member.until_watched(2).await;
-    assert_eq!(holder(&host), "new");
+    assert_eq!(
+        (holder(&host), second_holder(&host)),
+        (json!(""), json!("new"))
+    );
     assert_eq!(
         member.requests(),
         ["list", "watch@10", "watch@11"],
@@ -119,7 +137,7 @@ async fn a_rolling_update_ends_with_the_words_of_the_new_process() {
     last.cancel();
     new.await.expect("no panic");
     comes_to_say(&host, "Shutdown: ").await;
-    assert_eq!(holder(&host), "");
+    assert_eq!(second_holder(&host), "");
 }
 
 #[tokio::test]
@@ -172,15 +190,18 @@ async fn who_lost_the_lease_says_nothing_and_waits_for_it() {
     let (stage, host) = (Stage::new().await, host());
     let member = ScriptedMember::start("uid", &["a"]).await;
     host.put(CLUSTER, json!(pedia_cluster("m", "uid-m", &member)));
-    let (process, ends) = process(&stage, &host, "old");
+    let config = configured(Some(terms("old", "1")));
+    let metrics = Arc::clone(&config.metrics);
+    let (process, ends) = process_of(&stage, host.client(), config);
     comes_to_say(&host, "Running: ").await;
     member.until_watched(1).await;
     let mut lease = host.get(LEASE).expect("a Lease");
     lease["spec"]["holderIdentity"] = json!("other");
     host.put(LEASE, lease);
-    // It watches whether the Lease comes free, so it has let the cluster go.
-    let waits = || host.asked("watch", "leases");
-    until("a wait for the Lease", || async { waits() > 0 }).await;
+    until("it has let the cluster go", || async {
+        metrics.clusters().is_empty()
+    })
+    .await;
     let says = host.condition(CLUSTER, "SynchroRunning");
     assert_eq!(
         says.as_deref(),

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Mutex;
 
 use armadex_control_plane::testing::{Host, ServedType};
+use armadex_control_plane::{Load, Members};
 use armadex_model::ClusterName;
 use futures::FutureExt as _;
 use http::{Request, Response};
@@ -88,6 +89,24 @@ async fn a_list_of_several_pages_is_read_to_its_end() {
         shared.purge.notified().now_or_never().is_some(),
         "it can be purged"
     );
+}
+
+#[tokio::test]
+async fn replicas_share_what_left_unseen_as_they_share_the_clusters() {
+    let stage = Stage::new().await;
+    let strays = ["m", "member1", "member3", "stays"];
+    stored(&stage, "one//7", &strays).await;
+    let loads = [(0, Load::default()), (1, Load::default())].into();
+    let (_looks, members) = watch::channel(Members { loads, looks: 0 });
+    for (replica, left) in [(0, vec!["member1", "member3", "stays"]), (1, vec!["stays"])] {
+        let sink = Arc::clone(&stage.breaking);
+        let shared = Shared::new(sink, "one", Config::default());
+        let shared = shared.of_replica(replica, members.clone());
+        let (api, _) = control_plane(vec![page(&["stays"], "")]);
+        let looked = try_to_look(&shared, &api, &mut Silences::default()).await;
+        looked.expect("a look");
+        assert_eq!(left_over(&shared).await, left);
+    }
 }
 
 #[tokio::test]
