@@ -1,5 +1,5 @@
-//! Clusters go from one synchro to another on a real control plane, whose optimistic locks decide who has them: each time the last word is that of who
-//! looks after them, and no member is asked for a list.
+//! Clusters go from one synchro to another on a real control plane, whose optimistic locks decide who has which Lease: each time the last word is that of who
+//! looks after them, and no member is asked for a list. Of two replicas the second has the cluster, by its name.
 //!
 //! One fleet serves the whole story, in the order in which it is told.
 
@@ -232,7 +232,7 @@ async fn receives_changes(synchro: &Armadex) -> Result<()> {
 
 /// Nobody but the store could tell it, as it says after so many bytes of its log.
 async fn it_has_let_go(synchro: &Armadex, said: usize) -> Result<()> {
-    let words = "by what the store says another process looks after the clusters";
+    let words = "the cluster has left the store or was taken over";
     wait_until("it lets them go", SOON, || async {
         Ok(synchro
             .log()

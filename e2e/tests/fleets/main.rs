@@ -22,3 +22,4 @@ mod onboarding;
 mod platforms;
 mod readme;
 mod replicas;
+mod sharing;
