@@ -261,8 +261,8 @@ impl Session {
         let found = Box::pin(self.apply(&resources, discovery.served(), streams)).await;
         // It is needed no more, and may have thousands of types.
         drop(discovery);
-        let rediscovery = streams.rediscovery(way, &resources, (etags, found));
-        let (mut auditing, mut rediscovery) = (None, rediscovery);
+        let mut auditing = None;
+        let mut rediscovery = streams.rediscovery(way, &resources, (etags, found));
         let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
         loop {
             let audit = || streams.are_known().then(|| self.audit(&connected));
@@ -282,11 +282,8 @@ impl Session {
                     rediscovery.asks_for(&resources);
                 }
                 () = &mut probe => {
-                    tokio::select! {
-                        () = is_to_end(&self.cancel, &self.left) => return Pause::Cancelled,
-                        verdict = Box::pin(health.check(&way.member, streams.one())) => if verdict == Verdict::Lost {
-                            return Pause::Unhealthy;
-                        },
+                    if let Some(pause) = self.check(way, health, streams).await {
+                        return pause;
                     }
                     streams.count();
                     probe.as_mut().reset(Instant::now() + jittered(PROBE_PERIOD, rand::random()));
@@ -304,6 +301,16 @@ impl Session {
                         Err(_) => drop(Box::pin(streams.withdraw(&resources)).await),
                     }
                 }
+            }
+        }
+    }
+
+    /// Asks whether the member is well; gives why the streams do not run on, if so.
+    async fn check(&self, way: &Way, health: &mut Health, streams: &Streams) -> Option<Pause> {
+        tokio::select! {
+            () = is_to_end(&self.cancel, &self.left) => Some(Pause::Cancelled),
+            verdict = Box::pin(health.check(&way.member, streams.one())) => {
+                (verdict == Verdict::Lost).then_some(Pause::Unhealthy)
             }
         }
     }

@@ -259,6 +259,25 @@ fn a_control_plane_that_can_not_be_meant_is_refused_with_the_way_out() -> Result
             "controlPlane.kubeconfig.asAdministrator=true",
             "has accounts of its own",
         ),
+        ("install.takeOver=true", "--take-ownership"),
+        (
+            "controlPlane.servingNamespace=team-a,controlPlane.credentialNamespaces={team-a}",
+            "can pass for Armadex",
+        ),
+        (
+            "policies.vcluster.enabled=true",
+            "controlPlane.credentialNamespaces",
+        ),
+        (
+            "policies.kubeconfig.enabled=true",
+            "controlPlane.credentialNamespaces",
+        ),
+    ])
+}
+
+#[test]
+fn what_is_said_of_a_kubeconfig_that_there_is_not_is_refused_with_the_way_out() -> Result<()> {
+    refused(&[
         (
             "controlPlane.kubeconfig.context=c",
             "this cluster would be the control plane",
@@ -283,19 +302,6 @@ fn a_control_plane_that_can_not_be_meant_is_refused_with_the_way_out() -> Result
         (
             "install.kubeconfig.secretName=a,controlPlane.kubeconfig.secretName=k,controlPlane.kubeconfig.lifetime=24h",
             "or leave the lifetime out",
-        ),
-        ("install.takeOver=true", "--take-ownership"),
-        (
-            "controlPlane.servingNamespace=team-a,controlPlane.credentialNamespaces={team-a}",
-            "can pass for Armadex",
-        ),
-        (
-            "policies.vcluster.enabled=true",
-            "controlPlane.credentialNamespaces",
-        ),
-        (
-            "policies.kubeconfig.enabled=true",
-            "controlPlane.credentialNamespaces",
         ),
     ])
 }
