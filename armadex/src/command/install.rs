@@ -114,6 +114,9 @@ pub(super) struct PlaceFlags {
     /// Release of the chart that it is of, with its namespace in the cluster of its pods, as its Jobs say: it is noted on the rights, and what says another one is left alone. What says none is of whoever comes.
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = release)]
     release: Option<String>,
+    /// All rights of that release say so, as of one that was never installed without it: what says none is another's as well, and left alone.
+    #[arg(long, requires = "release")]
+    pub(super) noted: bool,
 }
 
 impl PlaceFlags {
@@ -187,6 +190,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         },
         server,
         takes_over: flags.take_over,
+        is_noted: flags.place.noted,
         limit: Duration::from_secs(flags.timeout),
     };
     installer.run(&wanted, &mut std::io::stdout()).await?;
@@ -221,6 +225,7 @@ pub(super) async fn install_definitions(
         },
         server,
         takes_over: false,
+        is_noted: false,
         limit,
     };
     installer

@@ -93,6 +93,8 @@ struct Remover {
     /// As it is told to people.
     server: String,
     ours: Identity,
+    /// Whether what says no release is another's.
+    is_noted: bool,
     api_group: String,
     dry_run: bool,
     patience: Patience,
@@ -114,6 +116,7 @@ impl Remover {
         Self {
             client,
             ours: flags.place.identity(),
+            is_noted: flags.place.noted,
             api_group: flags.group.api_group.clone(),
             dry_run: flags.dry_run,
             patience: Patience::new(Duration::from_secs(flags.timeout), &server),
@@ -167,14 +170,15 @@ impl Remover {
             client: &self.client,
             ours: &self.ours,
             patience: &self.patience,
+            is_noted: self.is_noted,
         };
-        let found = search.first(manifests).await;
+        let found = search.all(manifests).await;
         let found = found.map_err(|(manifest, trouble)| {
             let server = &self.server;
             anyhow!("{server}: cannot see {manifest}, and nothing was tried: {trouble}")
         });
-        let other = found?.map(|(_, other)| other);
-        Ok(other.filter(|other| other.home == self.ours.home))
+        let mut others = found?.into_iter().map(|(_, other)| other);
+        Ok(others.find(|other| other.home == self.ours.home))
     }
 
     /// The registrations that are seen. A control plane that does not serve APIServices has none. Whoever may not list them deletes by its name the one that an Armadex
@@ -355,7 +359,7 @@ fn left(object: &DynamicObject, ours: &Identity, other: Option<&Identity>) -> Op
         return Some(format!("it is not of armadex install: {owner} made it"));
     }
     if let Some(other) = ours.other(object) {
-        return Some(of_other(&other));
+        return Some(of_other(&other, ours));
     }
     if let Some(leads_to) = leads_to(object).filter(|leads_to| leads_to != home) {
         return Some(format!(
@@ -363,10 +367,16 @@ fn left(object: &DynamicObject, ours: &Identity, other: Option<&Identity>) -> Op
         ));
     }
     let says_no_release = said_release(object).is_none();
-    other.filter(|_| says_no_release).map(of_other)
+    let other = other.filter(|_| says_no_release);
+    other.map(|other| of_other(other, ours))
 }
 
-fn of_other(other: &Identity) -> String {
+fn of_other(other: &Identity, ours: &Identity) -> String {
+    if *other == ours.of_no_release() {
+        return format!(
+            "it says no release, and all of {ours} does: if it is that one's all the same, leave out --noted"
+        );
+    }
     let flags = other.flags();
     format!("it is of {other}: if it is that one, say {flags}")
 }
@@ -409,6 +419,7 @@ mod tests {
             client: host.client(),
             server: "https://fleet.example".to_owned(),
             ours: ours(),
+            is_noted: false,
             api_group: "clusterpedia.io".to_owned(),
             dry_run: false,
             patience: Patience::new(Duration::from_secs(60), "https://fleet.example"),
@@ -619,6 +630,37 @@ mod tests {
         done.expect("no trouble");
         assert_eq!(host.get(APISERVICE), None);
         assert!(host.get(ACCOUNT).is_some(), "it says whose it is");
+    }
+
+    /// As of a release that a chart of before has made, beside which another one was refused.
+    #[tokio::test(start_paused = true)]
+    async fn what_says_no_release_stays_where_all_of_ours_says_one() {
+        let host = host();
+        let of_none = Identity {
+            release: None,
+            ..ours()
+        };
+        let mut right =
+            json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "armadex"}}});
+        of_none.mark(&mut right);
+        host.put(ROLE, right.clone());
+        host.put(ACCOUNT, right);
+        registered(&host, "fleet");
+        put(&host, SERVICE, "armadex-registration", &json!({}));
+        put(&host, POLICY, "armadex-install", &json!({}));
+        let noted = || Remover {
+            is_noted: true,
+            ..remover(&host)
+        };
+        let mut told = Vec::new();
+        let policies = policy("karmada");
+        let done = noted().run_policies(&policies, &mut told).await;
+        done.expect("no trouble");
+        noted().run_all(&[], &mut told).await.expect("no trouble");
+        assert_eq!(String::from_utf8(told).expect("text"), "");
+        let (done, told) = remove_all(&host).await;
+        done.expect("no trouble");
+        assert_eq!(told.lines().count(), 4, "{told}");
     }
 
     /// As one that an API server had asked for just before it lost the right.

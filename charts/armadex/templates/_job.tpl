@@ -54,6 +54,12 @@ subjects:
     namespace: {{ .root.Release.Namespace | quote }}
 {{- end -}}
 
+{{/* Whether it is an upgrade that goes on with an installation of which no pods came: not empty. Where helm sees the Secret that the Jobs need on a control plane elsewhere, it sees what else is there. */}}
+{{- define "armadex.isBegunAnew" -}}
+{{- $secret := (include "armadex.administrator" . | fromJson).secretName -}}
+{{- if and .Release.IsUpgrade (lookup "v1" "Secret" .Release.Namespace $secret) (not (include "armadex.hasControllers" .)) -}}true{{- end -}}
+{{- end -}}
+
 {{/* The kubeconfig by which Jobs reach a control plane elsewhere, as JSON. */}}
 {{- define "armadex.administrator" -}}
 {{- if .Values.install.kubeconfig.secretName -}}

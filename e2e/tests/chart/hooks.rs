@@ -37,6 +37,9 @@ async fn on_a_control_plane_elsewhere(fleet: &Harness, helm: &Helm) -> Result<()
     let subject = "jsonpath={.subjects[0].name}";
     let binding = ["get", "clusterrolebinding", "armadex-synchro", "--output"];
     let subjects = async || host.run(&[&binding[..], &[subject]].concat()).await;
+    run_as_before(&made, "pre-install", &kubeconfig).await?;
+    a_second_release_changes_nothing(fleet, helm, &kubeconfig, "it says no release").await?;
+    run("pre-upgrade").await?;
     for (before, after) in [
         ("pre-install", "post-install"),
         ("pre-upgrade", "post-upgrade"),
@@ -56,7 +59,8 @@ async fn on_a_control_plane_elsewhere(fleet: &Harness, helm: &Helm) -> Result<()
         host.run(&["delete", POLICY]).await?;
     }
     run("post-install").await?;
-    a_second_release_changes_nothing(fleet, helm, &kubeconfig).await?;
+    let first = format!("of the release {}/{}", helm::NAMESPACE, helm::RELEASE);
+    a_second_release_changes_nothing(fleet, helm, &kubeconfig, &first).await?;
     run("post-delete").await?;
     let left = host
         .output(&["get", "clusterrole", "armadex-synchro"])
@@ -67,20 +71,20 @@ async fn on_a_control_plane_elsewhere(fleet: &Harness, helm: &Helm) -> Result<()
     Ok(())
 }
 
-/// For the control plane it would be the same Armadex: it has the same namespace.
+/// For the control plane it would be the same Armadex: it has the same namespace. It is told so in these words.
 async fn a_second_release_changes_nothing(
     fleet: &Harness,
     helm: &Helm,
     kubeconfig: &str,
+    words: &str,
 ) -> Result<()> {
     let values = helm::values_named("karmada").display().to_string();
     let next = ["--values", &values, "--set", "install.removePolicies=true"];
     let next = helm::objects(&helm.text("next", &next)?)?;
     let said = run(&next, "pre-install", kubeconfig).await;
     let said = format!("{:#}", said.err().context("it was installed")?);
-    let first = format!("of the release {}/{}", helm::NAMESPACE, helm::RELEASE);
     ensure!(
-        said.contains(&first) && said.contains("install.takeOver"),
+        said.contains(words) && said.contains("install.takeOver"),
         "{said}"
     );
     for event in ["pre-delete", "post-delete"] {
@@ -150,6 +154,18 @@ async fn run(made: &[Value], event: &str, kubeconfig: &str) -> Result<()> {
     let (name, pod) = job(made, event)?;
     let done = run_pod(&pod, &["--kubeconfig", kubeconfig]).await;
     done.with_context(|| format!("{name} at {event}")).map(drop)
+}
+
+/// The same as charts had it that did not say which release it is.
+async fn run_as_before(made: &[Value], event: &str, kubeconfig: &str) -> Result<()> {
+    let (_, mut pod) = job(made, event)?;
+    let args = pod.pointer_mut("/spec/containers/0/args");
+    let args = args.and_then(Value::as_array_mut).context("arguments")?;
+    args.retain(|flag| {
+        let flag = flag.as_str().unwrap_or_default();
+        !flag.starts_with("--release=") && flag != "--noted"
+    });
+    run_pod(&pod, &["--kubeconfig", kubeconfig]).await.map(drop)
 }
 
 /// The only Job of an event that asks the control plane, and its pod.

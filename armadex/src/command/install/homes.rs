@@ -32,7 +32,7 @@ impl Identity {
         }
     }
 
-    /// The other Armadex that a right serves. One without the label, which was applied by other means or by an earlier release, is of whoever has it; one in this home that says no release is ours.
+    /// The other Armadex that a right serves. One without the label, which was applied by other means or by an earlier release, is of whoever has it; one in this home that says no release is ours where [`Self::unsaid`] is not asked as well.
     pub(crate) fn other(&self, right: &DynamicObject) -> Option<Self> {
         let release = said_release(right);
         if let Some(home) = other_home(right, &self.home) {
@@ -42,11 +42,46 @@ impl Identity {
         (release.is_some() && release != self.release).then_some(Self { home, release })
     }
 
+    /// The Armadex of this home that says no release, if a right is of that one.
+    pub(crate) fn unsaid(&self, right: &DynamicObject) -> Option<Self> {
+        let said = right.labels().get(HOME_LABEL);
+        let mut homes = said.map(String::as_str).into_iter().chain(homes(right));
+        let is_here = homes.any(|said| said == self.home);
+        (is_here && said_release(right).is_none()).then(|| self.of_no_release())
+    }
+
+    /// The one that is at home there and says no release.
+    pub(crate) fn of_no_release(&self) -> Self {
+        Self {
+            home: self.home.clone(),
+            release: None,
+        }
+    }
+
     /// How `armadex install` and `armadex uninstall` are told that this one is meant.
     pub(crate) fn flags(&self) -> String {
         let release = self.release.as_ref();
         let release = release.map_or(String::new(), |release| format!(" --release {release}"));
         format!("--namespace {}{release}", self.home)
+    }
+
+    /// What somebody does who was refused what this one has.
+    pub(super) fn ways_out(&self, refused: &Self) -> String {
+        let flags = self.flags();
+        let release = self.release.as_deref();
+        let which = match release.and_then(|release| release.split_once('/')) {
+            Some((namespace, name)) => format!(
+                "that is the helm release {name} in {namespace} of its cluster, so upgrade that one or `helm uninstall` it; without helm, "
+            ),
+            None if self.home == refused.home => {
+                "it says no release, as what a chart of before or `armadex install` by hand has made: if that is a helm release, upgrade that one, or `helm uninstall` it; without helm, ".to_owned()
+            }
+            None => String::new(),
+        };
+        format!(
+            "{which}if that is the one, say {flags}; if it is not needed any more, run `armadex uninstall {flags}`; to give its rights to {refused}, say --take-over, \
+             which is install.takeOver of the chart"
+        )
     }
 }
 
@@ -78,7 +113,7 @@ fn other_home(right: &DynamicObject, home: &str) -> Option<String> {
     if let Some(said) = right.labels().get(HOME_LABEL) {
         return (said != home).then(|| said.clone());
     }
-    let homes: Vec<&str> = subjects(right).filter_map(account_home).collect();
+    let homes: Vec<&str> = homes(right).collect();
     let other = homes.first()?;
     (!homes.contains(&home)).then(|| (*other).to_owned())
 }
@@ -88,6 +123,11 @@ pub(super) fn is_of_accounts(binding: &DynamicObject, home: &str) -> bool {
     let mut subjects = subjects(binding).map(account_home).peekable();
     let is_labelled = binding.labels().contains_key(HOME_LABEL);
     !is_labelled && subjects.peek().is_some() && subjects.all(|said| said == Some(home))
+}
+
+/// Those of the accounts of an Armadex that it names.
+fn homes(right: &DynamicObject) -> impl Iterator<Item = &str> {
+    subjects(right).filter_map(account_home)
 }
 
 fn subjects(right: &DynamicObject) -> impl Iterator<Item = &Value> {
@@ -186,6 +226,34 @@ mod tests {
             elsewhere.to_string(),
             "the Armadex in fleet-b of the release a/one"
         );
+    }
+
+    #[test]
+    fn what_says_no_release_is_of_its_home() {
+        let account = [("ServiceAccount", "fleet-a", "armadex")];
+        let unsaid = |metadata: &Value, subjects: &[(&str, &str, &str)]| {
+            ours(Some("a/one")).unsaid(&right(metadata, subjects))
+        };
+        let labelled = json!({"name": "a", "labels": {HOME_LABEL: "fleet-a"}});
+        let noted = json!({"name": "a", "annotations": {RELEASE: "a/one"}});
+        assert_eq!(unsaid(&labelled, &[]), Some(ours(None)));
+        assert_eq!(unsaid(&json!({"name": "a"}), &account), Some(ours(None)));
+        assert_eq!(unsaid(&json!({"name": "a"}), &[]), None);
+        assert_eq!(unsaid(&noted, &account), None);
+    }
+
+    #[test]
+    fn the_way_out_is_helms_where_a_release_may_have_it() {
+        let next = ours(Some("a/next"));
+        let way = |other: Identity| other.ways_out(&next);
+        let helms = "that is the helm release one in a of its cluster";
+        assert!(way(ours(Some("a/one"))).starts_with(helms));
+        assert!(way(ours(None)).starts_with("it says no release"));
+        let elsewhere = Identity {
+            home: "fleet-b".to_owned(),
+            release: None,
+        };
+        assert!(way(elsewhere).starts_with("if that is the one, say --namespace fleet-b; "));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use armadex_control_plane::{Trouble, TroubleKind};
 use kube::Client;
+use kube::core::DynamicObject;
 
 use super::applying::objects_of;
 use super::homes::Identity;
@@ -13,15 +14,18 @@ pub(crate) struct Search<'a> {
     pub(crate) client: &'a Client,
     pub(crate) ours: &'a Identity,
     pub(crate) patience: &'a Patience,
+    /// Whether all that is ours says our release: what says none is another's then.
+    pub(crate) is_noted: bool,
 }
 
 impl Search<'_> {
-    /// The first right of another Armadex, and which one that is. An error: nothing can be asked any more, as about this right. Whoever may not see one is told so by what is done with it.
-    pub(crate) async fn first<'m>(
+    /// The rights of other Armadexes, and which ones those are. An error: nothing can be asked any more, as about this right. Whoever may not see one is told so by what is done with it.
+    pub(crate) async fn all<'m>(
         &self,
         manifests: &'m [Manifest],
-    ) -> Result<Option<(&'m Manifest, Identity)>, (&'m Manifest, Trouble)> {
+    ) -> Result<Vec<(&'m Manifest, Identity)>, (&'m Manifest, Trouble)> {
         let home = Some(&self.ours.home);
+        let mut others = Vec::new();
         let is_shared = |manifest: &&Manifest| {
             manifest.sort == Sort::Right && manifest.namespace.as_ref() != home
         };
@@ -33,10 +37,14 @@ impl Search<'_> {
                 Err(trouble) if is_the_end(&trouble) => return Err((manifest, trouble)),
                 Err(_) => continue,
             };
-            if let Some(other) = found.and_then(|found| self.ours.other(&found)) {
-                return Ok(Some((manifest, other)));
-            }
+            let other = found.and_then(|found| self.other(&found));
+            others.extend(other.map(|other| (manifest, other)));
         }
-        Ok(None)
+        Ok(others)
+    }
+
+    fn other(&self, right: &DynamicObject) -> Option<Identity> {
+        let other = self.ours.other(right);
+        other.or_else(|| self.ours.unsaid(right).filter(|_| self.is_noted))
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct Installer {
     pub(super) server: String,
     /// Whether rights of another Armadex are taken.
     pub(super) takes_over: bool,
+    /// Whether rights that say no release are another's.
+    pub(super) is_noted: bool,
     /// How long what may pass is tried again, and definitions are waited for.
     pub(super) limit: Duration,
 }
@@ -81,16 +83,16 @@ impl Installer {
             client: &self.applier.client,
             ours: &ours,
             patience,
+            is_noted: self.is_noted,
         };
-        let found = search.first(&manifests).await;
+        let found = search.all(&manifests).await;
         let found = found.map_err(|(manifest, trouble)| self.at_the_end(manifest, trouble))?;
-        let Some((manifest, other)) = found else {
+        let Some((manifest, other)) = found.first() else {
             return Ok(());
         };
-        let (place, flags) = (manifest.place(), other.flags());
+        let (place, ways_out) = (manifest.place(), other.ways_out(&ours));
         bail!(
-            "{manifest}{place} is of {other}, which would lose its rights, so nothing was changed: if that is the one, say {flags}; if it is not needed any more, \
-             run `armadex uninstall {flags}`; to give its rights to {ours}, say --take-over, which is install.takeOver of the chart"
+            "{manifest}{place} is of {other}, which would lose its rights, so nothing was changed: {ways_out}"
         );
     }
 

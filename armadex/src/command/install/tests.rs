@@ -51,6 +51,7 @@ async fn install(host: &Host, words: &[&str]) -> (Result<(), String>, Vec<String
         },
         server: "https://fleet.example".to_owned(),
         takes_over: flags.take_over,
+        is_noted: flags.place.noted,
         limit: LIMIT,
     };
     let mut printed = Vec::new();
@@ -351,6 +352,33 @@ async fn a_second_release_takes_nothing_from_the_first_unless_it_is_told_to() {
     assert!(told.iter().any(|line| line.contains(taken)), "{told:#?}");
     let (done, _) = install(&host, &first).await;
     done.expect_err("it is the next one's");
+}
+
+/// As what a chart of before has made, which noted nothing.
+#[tokio::test(start_paused = true)]
+async fn a_new_release_takes_nothing_from_one_that_says_none_and_goes_on_with_what_it_began() {
+    let host = serving_host("True");
+    let new = ["--release", "fleet/next", "--noted", "--keep-holders"];
+    let (done, _) = install(&host, &["--apart"]).await;
+    assert_eq!(done, Ok(()));
+    let before = host.get(BINDING);
+    let (done, lines) = install(&host, &new).await;
+    let error = done.expect_err("it is of another");
+    for words in ["it says no release", "helm uninstall", "install.takeOver"] {
+        assert!(error.contains(words), "{words}: {error}");
+    }
+    assert_eq!((lines, host.get(BINDING)), (Vec::new(), before));
+    let (done, _) = install(&host, &["--apart", "--release", "fleet/armadex"]).await;
+    assert_eq!(done, Ok(()), "an upgrade of that one");
+
+    let host = serving_host("True");
+    host.forbid("patch", "clusterrolebindings");
+    let (done, _) = install(&host, &new).await;
+    done.expect_err("it is forbidden");
+    host.permit_all();
+    for again in [&new[..], &new[..2]] {
+        assert_eq!(install(&host, again).await.0, Ok(()));
+    }
 }
 
 /// Also of a policy that is there and was not named; where no rights are given, as by renewals, nobody asks.
