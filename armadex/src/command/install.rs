@@ -92,7 +92,8 @@ pub(crate) struct Flags {
     /// before still run. Run it without this afterwards. With --only crds,rights policies, too, stay as controllers of before know them.
     #[arg(long)]
     keep_holders: bool,
-    /// Take the rights of an Armadex in another namespace of this control plane, or of another release, which then has none.
+    /// Take the rights of an Armadex in another namespace of this control plane, or of another release, which then has none. From a release in the same namespace a --release takes them alone: what
+    /// says none is its own to remove.
     #[arg(long)]
     take_over: bool,
     /// How long to try again what may pass, and to wait until the CRDs are served, in seconds: of all of it together.

@@ -78,10 +78,21 @@ impl Identity {
             }
             None => String::new(),
         };
+        let named = match self.takes_back(refused) {
+            true => {
+                " and --release NAMESPACE/NAME, now and with each later run, for what says none is still that one's to remove"
+            }
+            false => "",
+        };
         format!(
-            "{which}if that is the one, say {flags}; if it is not needed any more, run `armadex uninstall {flags}`; to give its rights to {refused}, say --take-over, \
-             which is install.takeOver of the chart"
+            "{which}if that is the one, say {flags}; if it is not needed any more, run `armadex uninstall {flags}`; to give its rights to {refused}, say \
+             --take-over{named}, which is install.takeOver of the chart"
         )
+    }
+
+    /// Whether the removal of this one takes along what was taken from it, for that says no release.
+    pub(super) fn takes_back(&self, taker: &Self) -> bool {
+        self.home == taker.home && self.release.is_some() && taker.release.is_none()
     }
 }
 
@@ -214,6 +225,8 @@ mod tests {
         ] {
             let found = ours(mine).other(&of(theirs));
             assert_eq!(found, other.map(|it| ours(Some(it))), "{theirs:?} {mine:?}");
+            let takes_back = ours(theirs).takes_back(&ours(mine));
+            assert_eq!(takes_back, theirs.is_some() && mine.is_none());
         }
         let elsewhere = Identity {
             home: "fleet-b".to_owned(),

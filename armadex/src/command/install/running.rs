@@ -38,7 +38,7 @@ impl Installer {
     pub(super) async fn run(&self, wanted: &Wanted, out: &mut impl Write) -> anyhow::Result<()> {
         let (mut wanted, patience) = (wanted.clone(), Patience::new(self.limit, &self.server));
         let ours = wanted.identity();
-        if wanted.has(Share::Rights) && !self.takes_over {
+        if wanted.has(Share::Rights) {
             self.expect_no_other(&wanted, &patience).await?;
         }
         let standing = self.standing(&mut wanted, &patience).await?;
@@ -87,7 +87,9 @@ impl Installer {
         };
         let found = search.all(&manifests).await;
         let found = found.map_err(|(manifest, trouble)| self.at_the_end(manifest, trouble))?;
-        let Some((manifest, other)) = found.first() else {
+        let mut others = found.iter();
+        let is_refused = |other: &Identity| !self.takes_over || other.takes_back(&ours);
+        let Some((manifest, other)) = others.find(|(_, other)| is_refused(other)) else {
             return Ok(());
         };
         let (place, ways_out) = (manifest.place(), other.ways_out(&ours));

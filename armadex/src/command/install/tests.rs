@@ -342,6 +342,12 @@ async fn a_second_release_takes_nothing_from_the_first_unless_it_is_told_to() {
     assert_eq!(done, Ok(()));
     assert_eq!(others(&lines, " unchanged"), [""; 0]);
 
+    let (done, lines) = install(&host, &["--take-over"]).await;
+    let error = done.expect_err("the first one's removal would take it along");
+    let words = "say --take-over and --release NAMESPACE/NAME, ";
+    assert!(error.contains(words), "{error}");
+    assert_eq!((lines, host.get(BINDING)), (Vec::new(), before));
+
     let log = Log::warnings_of("armadex");
     let (done, _) = install(&host, &["--release", "fleet/next", "--take-over"]).await;
     assert_eq!(done, Ok(()));
