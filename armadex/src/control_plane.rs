@@ -1,5 +1,6 @@
 //! The control plane that Armadex is installed on: how it is reached.
 
+mod context;
 mod proxy;
 
 use std::ffi::OsString;
@@ -10,7 +11,7 @@ use armadex_control_plane::limited;
 use armadex_synchro::ControlPlane as Way;
 use clap::Args;
 use http::Uri;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{AuthInfo, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use tracing::warn;
 
@@ -78,10 +79,6 @@ impl ControlPlaneFlags {
                     .context("cannot use the service account of this pod");
             }
         };
-        let options = KubeConfigOptions {
-            context: self.context.clone(),
-            ..Default::default()
-        };
         let mut all = Kubeconfig::default();
         for path in &files {
             let next = read(path)?;
@@ -89,14 +86,9 @@ impl ControlPlaneFlags {
                 .merge(next)
                 .with_context(|| format!("cannot use the kubeconfig {}", path.display()))?;
         }
-        let wrong = || format!("cannot use the kubeconfig {}", listed(&files));
-        let environment = &proxy::Environment::of_process();
-        let proxy = proxy::to_cluster(&all, self.context.as_deref(), environment);
-        let proxy = proxy.with_context(wrong)?;
-        let config = Config::from_custom_kubeconfig(all, &options).await;
-        let mut config = config.with_context(wrong)?;
-        config.proxy_url = proxy;
-        Ok(config)
+        let environment = proxy::Environment::of_process();
+        context::config(&all, self.context.as_deref(), &environment)
+            .with_context(|| format!("cannot use the kubeconfig {}", listed(&files)))
     }
 
     /// Where the control plane is said. What was said first counts, also where it is wrong: the next place may lead to another cluster, which would be taken

@@ -121,10 +121,33 @@ fn what_no_proxy_names_is_asked_straight() {
     let server = control_plane();
     let (port, seen) = proxy(server);
     let url = format!("http://me:p%40ss@127.0.0.1:{port}");
-    let variables = [("HTTPS_PROXY", url.as_str()), ("NO_PROXY", "127.0.0.0/8")];
-    let said = said(&format!("127.0.0.1:{server}"), None, &variables);
-    assert!(said.contains("REFUSED THERE"), "{said}");
-    assert_eq!(seen.try_iter().next(), None);
+    // This machine by an address that is not a loopback's. kubectl takes all of these lists.
+    let by_name = format!("0.0.0.0:{server}");
+    for (no_proxy, is_asked_straight) in [
+        ("0.0.0.0/8", true),
+        ("localhost, 0.0.0.0,", true),
+        ("localhost,", false),
+        ("*.example.com,/path", false),
+    ] {
+        let variables = [("HTTPS_PROXY", url.as_str()), ("NO_PROXY", no_proxy)];
+        let said = said(&by_name, None, &variables);
+        assert!(said.contains("REFUSED THERE"), "{no_proxy}: {said}");
+        let asked = seen.try_iter().next();
+        assert_eq!(asked.is_none(), is_asked_straight, "{no_proxy}");
+    }
+}
+
+#[test]
+fn this_machine_is_asked_straight() {
+    let server = control_plane();
+    let (port, seen) = proxy(server);
+    let url = format!("http://me:p%40ss@127.0.0.1:{port}");
+    let variables = [("HTTPS_PROXY", url.as_str())];
+    for host in ["127.0.0.1", "localhost"] {
+        let said = said(&format!("{host}:{server}"), None, &variables);
+        assert!(said.contains("REFUSED THERE"), "{said}");
+        assert_eq!(seen.try_iter().next(), None, "{host}");
+    }
 }
 
 #[test]

@@ -1,11 +1,10 @@
-//! By which proxy a control plane is asked: the one that its kubeconfig names, or else that of the environment, as kubectl has it. Takes what was read, and gives its URL. Pure, but for the environment.
+//! By which proxy a control plane is asked: the one that its kubeconfig names, or else that of the environment, as kubectl has it. Takes what both say, and gives its URL. Pure, but for the environment.
 
 use std::net::IpAddr;
 
 use anyhow::{anyhow, ensure};
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
-use kube::config::{Cluster, Kubeconfig};
 
 const SCHEMES: [&str; 3] = ["http", "https", "socks5"];
 
@@ -41,35 +40,19 @@ impl Environment {
     }
 }
 
-/// The one to the cluster of this context, or of the current one. No message has the URL in it: there may be a password in that.
-pub(super) fn to_cluster(
-    kubeconfig: &Kubeconfig,
-    context: Option<&str>,
+/// The one to a server whose kubeconfig names this one. No message has the URL in it: there may be a password in that.
+pub(super) fn to(
+    server: &Uri,
+    proxy_url: Option<&str>,
     environment: &Environment,
 ) -> anyhow::Result<Option<Uri>> {
-    let Some(cluster) = cluster(kubeconfig, context) else {
-        return Ok(None);
-    };
-    if let Some(url) = non_blank(cluster.proxy_url.clone()) {
+    if let Some(url) = non_blank(proxy_url.map(str::to_owned)) {
         return parse("proxy-url of the kubeconfig", &url).map(Some);
     }
-    let server = cluster.server.as_deref().unwrap_or_default().parse();
-    match (server, &environment.https_proxy) {
-        (Ok(server), Some(url)) if !environment.is_asked_straight(&server) => {
-            parse("HTTPS_PROXY", url).map(Some)
-        }
+    match &environment.https_proxy {
+        Some(url) if !environment.is_asked_straight(server) => parse("HTTPS_PROXY", url).map(Some),
         _ => Ok(None),
     }
-}
-
-fn cluster<'a>(kubeconfig: &'a Kubeconfig, context: Option<&str>) -> Option<&'a Cluster> {
-    let context = context.or(kubeconfig.current_context.as_deref())?;
-    let mut contexts = kubeconfig.contexts.iter();
-    let context = contexts.find(|named| named.name == context)?;
-    let cluster = &context.context.as_ref()?.cluster;
-    let mut clusters = kubeconfig.clusters.iter();
-    let cluster = clusters.find(|named| named.name == *cluster)?;
-    cluster.cluster.as_ref()
 }
 
 fn parse(field: &str, url: &str) -> anyhow::Result<Uri> {
@@ -95,17 +78,16 @@ mod tests {
 
     /// What is found for a server whose kubeconfig names a proxy, or none.
     fn found(server: &str, proxy_url: &str, https_proxy: &str, no_proxy: &str) -> String {
-        let text = format!(
-            "clusters: [{{name: a, cluster: {{server: \"{server}\", proxy-url: \"{proxy_url}\"}}}}, {{name: b, cluster: {{server: \"https://b\", proxy-url: \"ftp://b\"}}}}]\n\
-             contexts: [{{name: a, context: {{cluster: a}}}}, {{name: b, context: {{cluster: b}}}}]\ncurrent-context: b\n"
-        );
-        let kubeconfig = Kubeconfig::from_yaml(&text).expect("a kubeconfig");
         let said = |text: &str| non_blank(Some(text.to_owned()));
         let environment = Environment {
             https_proxy: said(https_proxy),
             no_proxy: said(no_proxy),
         };
-        match to_cluster(&kubeconfig, Some("a"), &environment) {
+        match to(
+            &server.parse().expect("an address"),
+            Some(proxy_url),
+            &environment,
+        ) {
             Ok(url) => url.map_or("none".to_owned(), |url| url.to_string()),
             Err(error) => error.to_string(),
         }
@@ -127,6 +109,10 @@ mod tests {
             ("https://karmada.svc:5443", "10.0.0.0/8, .svc"),
             ("https://10.1.2.3:6443", "10.0.0.0/8"),
             ("http://karmada", "*"),
+            (
+                "https://karmada.svc",
+                "localhost,, .svc/path, *.example.com, 10.0.0.0/8 .svc,.svc,",
+            ),
             ("https://localhost:6443", ""),
             ("https://127.0.0.1:6443", ""),
             ("https://[::1]:6443", ""),
