@@ -4,7 +4,7 @@
 - {{ .command }}
 - --log-format={{ .root.Values.log.format }}
 {{- if include "armadex.elsewhere" .root }}
-- {{ printf "--kubeconfig=/etc/armadex/control-plane/%s" $administrator.key | quote }}
+- {{ printf "--kubeconfig=/etc/armadex/control-plane/%s" ($administrator.key | default "kubeconfig") | quote }}
 {{- with $administrator.context }}
 - {{ printf "--context=%s" . | quote }}
 {{- end }}

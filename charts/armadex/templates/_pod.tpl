@@ -3,7 +3,7 @@
 {{- if include "armadex.issued" . -}}
 - --kubeconfig=/etc/armadex/control-plane/kubeconfig
 {{- else if include "armadex.elsewhere" . -}}
-- {{ printf "--kubeconfig=/etc/armadex/control-plane/%s" .Values.controlPlane.kubeconfig.key | quote }}
+- {{ printf "--kubeconfig=/etc/armadex/control-plane/%s" (.Values.controlPlane.kubeconfig.key | default "kubeconfig") | quote }}
 {{- with .Values.controlPlane.kubeconfig.context }}
 - {{ printf "--context=%s" . | quote }}
 {{- end }}

@@ -154,13 +154,19 @@
 {{- end -}}
 {{- end -}}
 {{- with .Values.install.kubeconfig -}}
-{{- if and (not .secretName) (or .context (ne .key "kubeconfig")) -}}
+{{- if and (not .secretName) (or .context (ne (.key | default "kubeconfig") "kubeconfig")) -}}
 {{- fail "install.kubeconfig.key and context: they are of the Secret that install.kubeconfig.secretName names, and it names none. Name it, or say them of that in controlPlane.kubeconfig" -}}
 {{- end -}}
+{{- if and .secretName $.Values.controlPlane.kubeconfig.secretName (not $.Values.install.enabled) -}}
+{{- fail "install.kubeconfig.secretName: it is for the Jobs, and with install.enabled: false there are none. Say install.enabled: true, or install.kubeconfig.secretName: \"\"" -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.install.removePolicies (not .Values.install.enabled) -}}
+{{- fail "install.removePolicies: a Job does that, and with install.enabled: false there is none, so policies and their clusters would stay. Say install.enabled: true, or install.removePolicies: false, and delete them yourself before you uninstall" -}}
 {{- end -}}
 {{- $lifetime := .Values.controlPlane.kubeconfig.lifetime | default "168h" -}}
 {{- if and (ne $lifetime "168h") (not (include "armadex.issued" .)) -}}
-{{- fail (printf "controlPlane.kubeconfig.lifetime: %s is said of tokens that Armadex issues itself, and it issues none. Name an administrator's kubeconfig in install.kubeconfig.secretName and none in controlPlane.kubeconfig.secretName, or leave the lifetime out" $lifetime) -}}
+{{- fail (printf "controlPlane.kubeconfig.lifetime: %s is said of tokens that Armadex issues itself, and it issues none. Name an administrator's kubeconfig in install.kubeconfig.secretName and none in controlPlane.kubeconfig.secretName, or take the lifetime back: --set controlPlane.kubeconfig.lifetime=null" $lifetime) -}}
 {{- end -}}
 {{- include "armadex.validateServing" . -}}
 {{- if not (include "armadex.elsewhere" .) -}}
@@ -179,7 +185,7 @@
 {{- if .asAdministrator -}}
 {{- fail "controlPlane.kubeconfig.asAdministrator: Armadex has a kubeconfig of its own here, which it issues itself. To run as the administrator name that Secret in controlPlane.kubeconfig.secretName" -}}
 {{- end -}}
-{{- if or .context (ne .key "kubeconfig") -}}
+{{- if or .context (ne (.key | default "kubeconfig") "kubeconfig") -}}
 {{- fail "controlPlane.kubeconfig.key and context: they are of the Secret that controlPlane.kubeconfig.secretName names. Those of the administrator's are install.kubeconfig.key and context" -}}
 {{- end -}}
 {{- end -}}
@@ -207,7 +213,7 @@
 {{- if .Values.install.takeOver -}}
 {{- fail "install.takeOver: where the control plane is this cluster, it is helm that makes what another Armadex has: say --take-ownership --force-conflicts to it (helm 3: the first alone)" -}}
 {{- end -}}
-{{- if or .Values.controlPlane.kubeconfig.context (ne .Values.controlPlane.kubeconfig.key "kubeconfig") -}}
+{{- if or .Values.controlPlane.kubeconfig.context (ne (.Values.controlPlane.kubeconfig.key | default "kubeconfig") "kubeconfig") -}}
 {{- fail "controlPlane.kubeconfig.key and context: they are of the Secret that controlPlane.kubeconfig.secretName names, and it names none, so this cluster would be the control plane. Name it" -}}
 {{- end -}}
 {{- if .Values.controlPlane.kubeconfig.asAdministrator -}}
@@ -279,6 +285,9 @@
 
 {{- define "armadex.validateNetworks" -}}
 {{- with .Values.networkPolicy -}}
+{{- if and (or .egress.enabled .apiFrom) (not .enabled) -}}
+{{- fail "networkPolicy.egress.enabled and networkPolicy.apiFrom: with networkPolicy.enabled: false nothing is closed. Say networkPolicy.enabled: true, or leave them out" -}}
+{{- end -}}
 {{- if and .enabled .egress.enabled (not .egress.rules) -}}
 {{- fail "networkPolicy.egress.rules: with networkPolicy.egress.enabled pods reach what is named here and nothing else: the control plane, the store and the members, and the apiserver of this cluster where Armadex issues its kubeconfigs itself" -}}
 {{- end -}}

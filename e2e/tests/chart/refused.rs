@@ -301,9 +301,36 @@ fn what_is_said_of_a_kubeconfig_that_there_is_not_is_refused_with_the_way_out() 
         ),
         (
             "install.kubeconfig.secretName=a,controlPlane.kubeconfig.secretName=k,controlPlane.kubeconfig.lifetime=24h",
-            "or leave the lifetime out",
+            "--set controlPlane.kubeconfig.lifetime=null",
+        ),
+        (
+            "install.kubeconfig.secretName=a,controlPlane.kubeconfig.secretName=k,install.enabled=false",
+            "it is for the Jobs",
+        ),
+        (
+            "install.removePolicies=true,install.enabled=false",
+            "delete them yourself before you uninstall",
         ),
     ])
+}
+
+/// With the values of before, which an upgrade keeps, nothing can be left out.
+#[test]
+fn what_is_taken_back_is_as_if_it_had_never_been_said() -> Result<()> {
+    let helm = Helm::ensure()?;
+    for (values, back) in [
+        (
+            "default",
+            "install.kubeconfig.key=null,controlPlane.kubeconfig.key=null,controlPlane.kubeconfig.lifetime=null",
+        ),
+        ("try", "controlPlane.kubeconfig.key=null"),
+        ("karmada", "install.kubeconfig.key=null"),
+    ] {
+        let values = values_named(values);
+        let made = helm.render(&values, &["--set", back])?;
+        assert_eq!(made, helm.render(&values, &[])?, "{back}");
+    }
+    Ok(())
 }
 
 /// Whoever is there beside Armadex would have their Secrets read, and `armadex install` refuses them too.
@@ -355,6 +382,14 @@ fn the_rest_that_does_not_go_together_is_refused_with_the_way_out() -> Result<()
         (
             "networkPolicy.egress.enabled=true",
             "networkPolicy.egress.rules",
+        ),
+        (
+            "networkPolicy.enabled=false,networkPolicy.egress.enabled=true",
+            "nothing is closed",
+        ),
+        (
+            "networkPolicy.enabled=false,networkPolicy.apiFrom[0].podSelector.matchLabels.a=b",
+            "nothing is closed",
         ),
         (
             "metrics.serviceMonitor.enabled=true",

@@ -97,7 +97,7 @@ const OTHERWISE: [(&str, &str, &str); 17] = [
         r#""other""#,
     ),
     ("karmada", "controlPlane.kubeconfig.asAdministrator", "true"),
-    ("karmada", "install.enabled", "false"),
+    ("here", "install.enabled", "false"),
     ("karmada", "install.kubeconfig.secretName", r#""other""#),
     (
         "all-server",
