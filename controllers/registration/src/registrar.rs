@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::time::Duration;
 
 use armadex_control_plane::{NOT_THERE_YET, Objects, Trouble, TroubleKind};
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
@@ -32,6 +33,8 @@ pub const NAME: &str = "app.kubernetes.io/name";
 pub const OURS: &str = "armadex";
 
 const VERSION: &str = "v1beta1";
+/// How long two who each put the other's host right again are told so: longer than each takes to look again.
+const CONTESTED: Duration = Duration::from_secs(180);
 /// As Clusterpedia's own.
 const GROUP_PRIORITY: i32 = 1000;
 const VERSION_PRIORITY: i32 = 100;
@@ -72,7 +75,7 @@ pub enum Standing {
     Unknown,
     /// It has, and as far as is known it still is.
     Registered,
-    /// It has, and the last look at it failed, or found it somebody else's. Requests go where they went.
+    /// It has, and the last look at it failed, or found it somebody else's, or another one puts it right for itself again and again. Requests go where they went.
     Disturbed(String),
     /// It has not, and why.
     Failing(String),
@@ -169,6 +172,10 @@ struct Registrar {
     reached: Reached,
     /// Until it has come to be registered: what somebody leads elsewhere after that stays there.
     takes_over: bool,
+    /// Whether it has come to be registered.
+    is_registered: bool,
+    /// Which other host an Armadex has made it name since then, and when that was last seen.
+    contested: Option<(String, Instant)>,
     bundle: Bundle,
 }
 
@@ -184,6 +191,8 @@ impl Registrar {
             port: terms.port,
             reached: terms.reached.clone(),
             takes_over: terms.takes_over,
+            is_registered: false,
+            contested: None,
             bundle: Bundle::default(),
         }
     }
@@ -192,7 +201,30 @@ impl Registrar {
     async fn register(&mut self, ours: Option<&str>) -> Result<bool, Trouble> {
         let was_right = self.look(ours).await?;
         self.takes_over = false;
+        self.is_registered = true;
+        self.expect_uncontested()?;
         Ok(was_right)
+    }
+
+    /// What another Armadex leads elsewhere is put right all the same: which of both is to end is somebody's to say, and until then a pod of before may have its say beside its successor.
+    fn expect_uncontested(&self) -> Result<(), Trouble> {
+        let Some((theirs, seen)) = &self.contested else {
+            return Ok(());
+        };
+        let Reached::Host(ours) = &self.reached else {
+            return Ok(());
+        };
+        if seen.elapsed() >= CONTESTED {
+            return Ok(());
+        }
+        let (namespace, name) = (&self.namespace, &self.service);
+        Err(Trouble {
+            kind: TroubleKind::Invalid,
+            message: format!(
+                "two Armadexes lead the Service {namespace}/{name} to themselves by turns, this one to {ours} and another one to {theirs}, and each has some of the requests: \
+                 end the one that is not needed"
+            ),
+        })
     }
 
     async fn look(&mut self, ours: Option<&str>) -> Result<bool, Trouble> {
@@ -225,7 +257,7 @@ impl Registrar {
             return Ok(is_right);
         }
         let service_was_right = match &self.reached {
-            Reached::Host(host) => self.keep_service(host).await?,
+            Reached::Host(host) => self.keep_service(&host.clone()).await?,
             Reached::Service => true,
         };
         let version = found.as_ref().and_then(ResourceExt::resource_version);
@@ -270,7 +302,7 @@ impl Registrar {
         Ok(())
     }
 
-    async fn keep_service(&self, host: &str) -> Result<bool, Trouble> {
+    async fn keep_service(&mut self, host: &str) -> Result<bool, Trouble> {
         let found = answered(self.services.get_opt(&self.service)).await?;
         let is_selecting = |service: &Service| {
             let spec = service.spec.as_ref();
@@ -288,6 +320,10 @@ impl Registrar {
         let params = PatchParams::apply(FIELD_MANAGER).force();
         let version = found.as_ref().and_then(ResourceExt::resource_version);
         let wanted = self.external_name(version, host);
+        let other = found.as_ref().and_then(said_host);
+        if let Some(other) = other.filter(|other| self.is_registered && *other != host) {
+            self.contested = Some((other.to_owned(), Instant::now()));
+        }
         let is_right = found.is_some_and(|found| is_named_so(&found, &wanted));
         if !is_right {
             let wanted = Patch::Apply(wanted);
@@ -419,6 +455,12 @@ fn is_named_so(found: &Service, wanted: &Service) -> bool {
     said(found) == said(wanted) && has_labels(&found.metadata, &wanted.metadata)
 }
 
+/// The host that a process like this one has made it name.
+fn said_host(found: &Service) -> Option<&str> {
+    let host = found.spec.as_ref()?.external_name.as_deref();
+    host.filter(|_| owns(&found.metadata, "/f:spec/f:externalName"))
+}
+
 fn has_labels(found: &ObjectMeta, wanted: &ObjectMeta) -> bool {
     let there = found.labels.clone().unwrap_or_default();
     let mut wanted = wanted.labels.iter().flatten();
@@ -448,8 +490,6 @@ fn owns(metadata: &ObjectMeta, field: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use armadex_control_plane::testing::{Host, ServedType};
     use tokio::time::timeout;
 
@@ -562,6 +602,39 @@ mod tests {
         .await;
         host.remove(PATH);
         until(&host, |host| host.get(PATH).is_some()).await;
+    }
+
+    /// As two releases of one home whose pods share a kubeconfig.
+    #[tokio::test(start_paused = true)]
+    async fn two_that_lead_the_service_to_themselves_by_turns_say_so_until_one_has_ended() {
+        let host = host();
+        let mut running = run(&host, by_host());
+        let is_registered = |standing: &Standing| *standing == Standing::Registered;
+        let registered = timeout(LIMIT, running.standing.wait_for(is_registered)).await;
+        drop(registered.expect("in time").expect("it runs"));
+        let theirs = json!({"manager": FIELD_MANAGER, "operation": "Apply", "fieldsType": "FieldsV1",
+            "apiVersion": "v1", "fieldsV1": {"f:spec": {"f:externalName": {}}}});
+        let mut service = host.get(SERVICE).expect("a Service");
+        let ours = service["spec"].clone();
+        service["spec"]["externalName"] = json!("next.example");
+        service["metadata"]["managedFields"] = json!([theirs]);
+        host.put(SERVICE, service);
+        let is_disturbed = |standing: &Standing| matches!(standing, Standing::Disturbed(_));
+        let disturbed = timeout(LIMIT, running.standing.wait_for(is_disturbed)).await;
+        let told = format!("{:?}", *disturbed.expect("in time").expect("it runs"));
+        assert!(
+            told.contains("to armadex.example and another one to next.example"),
+            "{told}"
+        );
+        assert_eq!(host.get(SERVICE).expect("a Service")["spec"], ours);
+        let told_at = Instant::now();
+        let registered = timeout(LIMIT, running.standing.wait_for(is_registered)).await;
+        drop(registered.expect("in time").expect("it runs"));
+        assert!(
+            told_at.elapsed() >= Duration::from_secs(100),
+            "{:?}",
+            told_at.elapsed()
+        );
     }
 
     fn registered_elsewhere(host: &Host) {
