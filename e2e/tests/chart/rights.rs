@@ -162,7 +162,7 @@ fn the_jobs_may_apply_or_delete_the_enabled_policies_and_do_nothing_else() -> Re
     let all: Vec<String> = all.iter().map(Right::to_string).collect();
     let policies = "clusterimportpolicies.policy.clusterpedia.io";
     let expected = [
-        format!("armadex-install: create {policies}"),
+        format!("armadex-install: create {policies}/karmada"),
         format!("armadex-install: get {policies}/karmada"),
         format!("armadex-install: patch {policies}/karmada"),
         format!("armadex-off-board: delete {policies}/karmada"),
