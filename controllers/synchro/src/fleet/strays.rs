@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::{Backoff, jittered};
-use armadex_control_plane::{Objects, Trouble};
+use armadex_control_plane::{Objects, Trouble, paged};
 use armadex_crds::{PEDIA_CLUSTER_FINALIZER, PediaCluster};
 use armadex_storage::StoreError;
 use futures::TryStreamExt;
@@ -45,7 +45,7 @@ enum Failed {
 
 /// Looks at once, whenever it is told to, and by and by; says how often it has looked. Runs until it is dropped.
 pub(crate) async fn look_after(shared: Arc<Shared>, client: Client, looked: watch::Sender<u64>) {
-    let api = Objects::all(client);
+    let api = Objects::all(paged(client));
     let mut silences = Silences::default();
     loop {
         look(&shared, &api, &mut silences).await;

@@ -219,3 +219,28 @@ async fn a_list_that_is_left_without_an_answer_is_asked_for_again() {
     in_time("a look", || async { looking.is_finished() }).await;
     assert_eq!(left_over(&shared).await, Vec::<String>::new());
 }
+
+/// As of a platform that keeps on each what it has applied there.
+#[tokio::test]
+async fn a_control_plane_whose_objects_are_large_is_read_in_pages_that_are_taken() {
+    let stage = Stage::new().await;
+    let shared = stored(&stage, "one/", &["stays", "stray"]).await;
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let query = request.uri().query().unwrap_or_default();
+        let mut pairs = query.split('&');
+        let limit = pairs.find_map(|pair| pair.strip_prefix("limit="));
+        let limit: usize = limit.and_then(|limit| limit.parse().ok()).expect("a page");
+        let note = "x".repeat(100 << 10);
+        let item =
+            json!({"metadata": {"name": "stays", "uid": "stays", "annotations": {"note": note}}});
+        let list = json!({"metadata": {}, "items": vec![item; limit]});
+        let body = Body::from(list.to_string().into_bytes());
+        async move { Ok::<_, Infallible>(Response::new(body)) }
+    });
+    let client = armadex_control_plane::limited(Client::new(service, "default"));
+    let (looked, looks) = watch::channel(0);
+    let looking = tokio::spawn(look_after(Arc::clone(&shared), client, looked));
+    in_time("a look", || async { looks.has_changed().expect("it runs") }).await;
+    looking.abort();
+    assert_eq!(left_over(&shared).await, ["stays"]);
+}
