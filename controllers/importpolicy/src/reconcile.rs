@@ -41,8 +41,19 @@ const ECHO: Duration = Duration::from_millis(250);
 enum Requeue {
     AwaitChange,
     Retry(Duration),
-    /// Some names are taken, of which nobody tells when they are free. Until then what changes is looked at alone.
+    /// Something is waited for of which nobody tells, as that a name is free. Until then what changes is looked at alone.
     RetryAt(Instant),
+}
+
+impl Requeue {
+    /// What the others wait for is looked at by then, whatever a part comes to.
+    fn no_later_than(self, others: Option<Instant>) -> Self {
+        match (self, others) {
+            (Self::RetryAt(time), Some(others)) => Self::RetryAt(time.min(others)),
+            (Self::AwaitChange, Some(others)) => Self::RetryAt(others),
+            (next, _) => next,
+        }
+    }
 }
 
 /// Looks at one policy, and where little has changed at that alone.
@@ -153,11 +164,8 @@ async fn part_conclusion(
     context.news.know(&policy.name_any(), objects);
     let summary = carry_out(policy, &plan, objects, None, context).await;
     let waits = waits_for_references(policy, || lifecycles);
-    let next = match next_look(waits, &summary, &policy.name_any(), context) {
-        Requeue::RetryAt(time) => Requeue::RetryAt(again_at.map_or(time, |known| known.min(time))),
-        next => next,
-    };
-    (Conclusion::Done(summary), next)
+    let next = next_look(waits, &summary, &policy.name_any(), context);
+    (Conclusion::Done(summary), next.no_later_than(again_at))
 }
 
 async fn carry_out(
@@ -261,9 +269,7 @@ fn next_look(waits: bool, summary: &Summary, name: &str, context: &Context) -> R
         return Requeue::Retry(ECHO);
     }
     match retry_if(waits || summary.may_improve(), name, context) {
-        Requeue::Retry(delay) if !waits && summary.has_settled() => {
-            Requeue::RetryAt(Instant::now() + delay)
-        }
+        Requeue::Retry(delay) if summary.has_settled() => Requeue::RetryAt(Instant::now() + delay),
         next => next,
     }
 }

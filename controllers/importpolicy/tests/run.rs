@@ -662,6 +662,45 @@ async fn names_are_taken(taken: usize) {
     running.end().await;
 }
 
+/// Whether its kind is served in another version is all that the policy looks for.
+#[tokio::test(start_paused = true)]
+async fn a_lifecycle_that_waits_for_a_reference_costs_nothing_while_others_change() {
+    const MEMBERS: usize = 50;
+    let host = host();
+    host.serve(STORE);
+    let mut over_stores = policy();
+    over_stores["spec"]["references"] = json!([{"key": "store", "group": STORE.group,
+        "resource": STORE.resource, "nameTemplate": "{{source.metadata.name}}"}]);
+    host.put(&format!("{POLICIES}/karmada"), over_stores);
+    for number in 0..MEMBERS {
+        host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
+    }
+    let running = run(&host);
+    until(&host, "all are made", |host| {
+        reconciling(host).ends_with("50 lifecycles from 50 source objects")
+    })
+    .await;
+    let mut waits = host.get(&lifecycle("c0")).unwrap();
+    waits["status"] = json!({"conditions": [{"type": "Updating", "status": "False",
+        "reason": "WaitDependentResourceSynced", "message": "stores c0 is not there",
+        "lastTransitionTime": "2026-01-02T03:04:05Z"}]});
+    host.put(&lifecycle("c0"), waits);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let before = running.counted();
+    for beat in 0..300 {
+        let probed = json!({"status": {"probed": beat}});
+        host.put(&format!("{CLUSTERS}/c48"), probed);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    host.put(&format!("{CLUSTERS}/joins"), json!({}));
+    let has_joined = |host: &Host| host.get(&lifecycle("joins")).is_some();
+    let wait = timeout(Duration::from_secs(2), host.until(has_joined));
+    assert!(wait.await.is_ok(), "who joins is made at once");
+    let looks = (running.counted().walked - before.walked) / MEMBERS as u64;
+    assert!((10..=300 / 8 + 5).contains(&looks), "{looks} looks at all");
+    running.end().await;
+}
+
 /// How many source objects a policy selects of those of its kind.
 const OF_EACH: usize = 25;
 
