@@ -12,6 +12,7 @@ use futures::TryStreamExt;
 use jiff::Timestamp;
 use kube::{
     Resource, ResourceExt,
+    api::ObjectMeta,
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
 use tokio::time::Instant;
@@ -466,11 +467,15 @@ async fn leaving(
     lifecycles: &Objects<PediaClusterLifecycle>,
 ) -> (Vec<Leaving>, Option<Trouble>) {
     let uid = policy.metadata.uid.as_deref().unwrap_or_default();
+    // What goes already was asked for, and takes the time that its own finalizer does.
+    let is_to_go = |metadata: &ObjectMeta| {
+        metadata.deletion_timestamp.is_none() && controlled_by(metadata, uid)
+    };
     let mut leaving = Vec::new();
     let mut all = pin!(lifecycles.all_metadata());
     loop {
         match all.try_next().await {
-            Ok(Some(lifecycle)) if controlled_by(&lifecycle.metadata, uid) => {
+            Ok(Some(lifecycle)) if is_to_go(&lifecycle.metadata) => {
                 let why = "the policy is being deleted".to_owned();
                 leaving.push(Leaving::of(&lifecycle.metadata, why));
             }
@@ -788,16 +793,25 @@ mod tests {
         )]);
         let path =
             |name| format!("/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/{name}");
-        for (name, uid) in [("its", "u"), ("of-another", "v")] {
+        let going = json!("2026-01-02T03:04:05Z");
+        for (name, uid, since) in [
+            ("its", "u", json!(null)),
+            ("of-another", "v", json!(null)),
+            ("going", "u", going),
+        ] {
             let owner = json!({"apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "ClusterImportPolicy",
                 "name": "karmada", "uid": uid, "controller": true});
             host.put(
                 &path(name),
-                json!({"metadata": {"ownerReferences": [owner]}}),
+                json!({"metadata": {"ownerReferences": [owner], "deletionTimestamp": since,
+                    "finalizers": ["example.com/slow"]}}),
             );
         }
         clean_up(&policy(1), &context(&host)).await.unwrap();
-        assert_eq!(host.get(&path("its")), None);
+        let asked = host.asked("delete", "pediaclusterlifecycles");
+        assert_eq!(asked, 1, "of what goes already nothing is asked");
+        let its = host.get(&path("its")).unwrap();
+        assert!(!its["metadata"]["deletionTimestamp"].is_null());
         assert!(host.get(&path("of-another")).is_some());
     }
 }
