@@ -79,12 +79,7 @@ pub(crate) async fn follow(
         Outcome::Plan(part) => part_conclusion(policy, part, again_at, context).await,
         Outcome::Unclear => conclusion(policy, context).await,
     };
-    if let Some(departures) = departures(&conclusion) {
-        let (reporter, about) = (&context.shared.reporter, policy.object_ref(&()));
-        reporter
-            .publish(&about, &departures, EventType::Normal)
-            .await;
-    }
+    tell_departures(policy, &conclusion, context).await;
     let after = status(policy, &conclusion, Timestamp::now());
     write_status(&**context, policy, policy.status.as_ref(), after).await?;
     let (again_at, action) = match next {
@@ -96,6 +91,15 @@ pub(crate) async fn follow(
         context.news.settle(&name, summary.totals(), again_at);
     }
     Ok(action)
+}
+
+async fn tell_departures(policy: &ClusterImportPolicy, conclusion: &Conclusion, context: &Context) {
+    if let Some(departures) = departures(conclusion) {
+        let (reporter, about) = (&context.shared.reporter, policy.object_ref(&()));
+        reporter
+            .publish(&about, &departures, EventType::Normal)
+            .await;
+    }
 }
 
 fn action_at(time: Instant) -> Action {
@@ -163,7 +167,7 @@ async fn part_conclusion(
     } = part;
     context.shared.counters.plans();
     context.news.know(&policy.name_any(), objects);
-    let summary = carry_out(policy, &plan, objects, None, context).await;
+    let summary = carry_out(policy, plan, objects, None, context).await;
     let waits = waits_for_references(policy, || lifecycles);
     let next = next_look(waits, &summary, &policy.name_any(), context);
     (Conclusion::Done(summary), next.no_later_than(again_at))
@@ -171,13 +175,13 @@ async fn part_conclusion(
 
 async fn carry_out(
     policy: &ClusterImportPolicy,
-    plan: &Plan,
+    plan: Plan,
     objects: usize,
     stale: Option<Trouble>,
     context: &Context,
 ) -> Summary {
     let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
-    let done = apply::apply(&lifecycles, policy, plan).await;
+    let done = apply::apply(&lifecycles, policy, &plan).await;
     Summary::new(objects, plan, done, stale)
 }
 
@@ -206,7 +210,7 @@ async fn conclusion(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Co
     context.news.know(&name, objects.len());
     let plan = make_plan(policy, memory, resources, objects.clone(), context).await;
     let gone = is_gone(&readiness, trouble.as_ref());
-    let summary = carry_out(policy, &plan, objects.len(), trouble, context).await;
+    let summary = carry_out(policy, plan, objects.len(), trouble, context).await;
     let waits = context.waits_for_references(policy);
     let next = next_look(gone || waits, &summary, &name, context);
     (Conclusion::Done(summary), next)
@@ -424,6 +428,7 @@ pub(crate) async fn clean_up(
     };
     let Done {
         failures,
+        gone,
         trouble,
         left,
         carried,
@@ -436,7 +441,10 @@ pub(crate) async fn clean_up(
             .map(unlisted_problem)
             .chain(failures)
             .collect(),
+        gone,
     };
+    let conclusion = Conclusion::Going(remaining);
+    tell_departures(policy, &conclusion, context).await;
     let trouble = match unlisted.or(trouble) {
         None if left == 0 => return Ok(()),
         None => {
@@ -450,7 +458,7 @@ pub(crate) async fn clean_up(
         }
         Some(trouble) => trouble,
     };
-    let after = status(policy, &Conclusion::Going(remaining), Timestamp::now());
+    let after = status(policy, &conclusion, Timestamp::now());
     let told = write_status(context, policy, policy.status.as_ref(), after).await;
     if let Err(error) = told {
         debug!(policy = policy.name_any(), error = %error, "that a policy can't go could not be told");
@@ -759,7 +767,7 @@ mod tests {
                 left,
                 ..Done::default()
             };
-            let summary = Summary::new(1, &plan, done, None);
+            let summary = Summary::new(1, plan, done, None);
             next_look(false, &summary, "karmada", &context)
         };
         for _ in 0..9 {

@@ -46,6 +46,8 @@ pub(crate) struct Remaining {
     pub(crate) lifecycles: usize,
     /// What stands in the way.
     pub(crate) problems: Vec<Problem>,
+    /// Lifecycles that are gone, and why.
+    pub(crate) gone: Vec<String>,
 }
 
 /// A plan that was carried out.
@@ -55,10 +57,10 @@ pub(crate) struct Summary {
     lifecycles: usize,
     problems: Vec<Problem>,
     troubled: BTreeSet<String>,
+    /// What was tried and failed.
+    failures: Vec<Problem>,
     /// Lifecycles that are gone, and why.
     gone: Vec<String>,
-    /// Something that was tried failed.
-    failed: bool,
     /// Changes that were carried out.
     carried: usize,
     /// Changes that are still to be tried.
@@ -68,7 +70,13 @@ pub(crate) struct Summary {
 
 impl Summary {
     /// `stale`: the source objects are those that were last known, because of this.
-    pub(crate) fn new(objects: usize, plan: &Plan, done: Done, stale: Option<Trouble>) -> Self {
+    pub(crate) fn new(objects: usize, plan: Plan, done: Done, stale: Option<Trouble>) -> Self {
+        let Plan {
+            problems,
+            troubled,
+            wanted,
+            ..
+        } = plan;
         let Done {
             failures,
             gone,
@@ -76,15 +84,13 @@ impl Summary {
             left,
             ..
         } = done;
-        let failed = !failures.is_empty();
-        let problems = plan.problems.iter().cloned().chain(failures).collect();
         Self {
             objects,
-            lifecycles: plan.wanted,
+            lifecycles: wanted,
             problems,
-            troubled: plan.troubled.clone(),
+            troubled,
+            failures,
             gone,
-            failed,
             carried,
             left,
             stale,
@@ -106,18 +112,22 @@ impl Summary {
 
     /// Whether nothing is wrong but what waits for an edit or for a name: until one of them comes, nothing but what changes is worth a look.
     pub(crate) fn has_settled(&self) -> bool {
-        !self.failed && self.left == 0 && self.stale.is_none()
+        self.failures.is_empty() && self.left == 0 && self.stale.is_none()
     }
 
     /// Whether trying again may help.
     pub(crate) fn may_improve(&self) -> bool {
-        self.left > 0 || self.problems.iter().any(|problem| problem.may_pass)
+        self.left > 0 || self.some_may_pass()
     }
 
     /// Whether nothing but time was wanting.
     pub(crate) fn goes_on(&self) -> bool {
-        let may_pass = |problem: &Problem| problem.may_pass;
-        self.carried > 0 && self.left > 0 && !self.problems.iter().any(may_pass)
+        self.carried > 0 && self.left > 0 && !self.some_may_pass()
+    }
+
+    fn some_may_pass(&self) -> bool {
+        let mut all = self.problems.iter().chain(&self.failures);
+        all.any(|problem| problem.may_pass)
     }
 }
 
@@ -156,26 +166,46 @@ pub(crate) fn status(
 
 /// Whether a condition names a problem that it did not name before, under whatever reason: an Event is due for that as well.
 fn names_more(conclusion: &Conclusion, new: &NewCondition, before: &[Condition]) -> bool {
-    let Conclusion::Done(summary) = conclusion else {
-        return false;
+    let (problems, failures): (&[Problem], &[Problem]) = match conclusion {
+        Conclusion::Done(summary) => (&summary.problems, &summary.failures),
+        Conclusion::Going(remaining) => (&[], &remaining.problems),
+        Conclusion::Invalid(_) | Conclusion::Unresolved(..) | Conclusion::NotListed(_) => {
+            return false;
+        }
     };
     let Some(before) = conditions::find(before, &new.type_) else {
         return false;
     };
     // Of one that is cut off nobody knows whether it was named.
     let told = conditions::shortened(new.message.clone());
-    let mut named = summary.problems.iter().take(NAMED).map(in_words);
-    named.any(|problem| told.contains(&problem) && !before.message.contains(&problem))
+    let is_told = |problem: &&Problem| told.contains(&in_words(problem));
+    let mut problems = problems.iter().take(NAMED);
+    let failures = failures.iter().take(NAMED - problems.len());
+    problems.any(|problem| is_told(&problem) && !before.message.contains(&in_words(problem)))
+        || failures
+            .filter(is_told)
+            .any(|failure| !tells_of(&before.message, failure))
+}
+
+/// Whether a message tells of such a failure, of whatever lifecycle: which of them are tried, where all would fail, is chance.
+fn tells_of(message: &str, failure: &Problem) -> bool {
+    let name = failure.subject.rsplit(' ').next().unwrap_or_default();
+    let mut others = failure.message.split(name);
+    others.all(|words| message.contains(words))
 }
 
 /// What is to be told of lifecycles that are gone, in one Event for all of a look. No condition says it: they are not the policy's any more.
 pub(crate) fn departures(conclusion: &Conclusion) -> Option<NewCondition> {
-    let Conclusion::Done(summary) = conclusion else {
-        return None;
+    let gone = match conclusion {
+        Conclusion::Done(summary) => &summary.gone,
+        Conclusion::Going(remaining) => &remaining.gone,
+        Conclusion::Invalid(_) | Conclusion::Unresolved(..) | Conclusion::NotListed(_) => {
+            return None;
+        }
     };
-    let gone = (!summary.gone.is_empty()).then(|| first_of(summary.gone.iter().cloned()))?;
+    let words = (!gone.is_empty()).then(|| first_of(gone.len(), gone.iter().cloned()))?;
     let reason = ReconcilingReason::LifecyclesDeleted;
-    Some(reconciled(true, reason, format!("deleted {gone}")))
+    Some(reconciled(true, reason, format!("deleted {words}")))
 }
 
 fn told(
@@ -252,13 +282,14 @@ fn reconciling(summary: &Summary) -> (NewCondition, EventType) {
         objects,
         lifecycles,
         problems,
+        failures,
         left,
         stale,
         troubled: _,
         gone: _,
-        failed: _,
         carried: _,
     } = summary;
+    let all = problems.len() + failures.len();
     let mut counts = format!("{lifecycles} lifecycles from {objects} source objects");
     if *left > 0 {
         counts = format!("{left} changes are left for the next look, which follows; {counts}");
@@ -270,21 +301,22 @@ fn reconciling(summary: &Summary) -> (NewCondition, EventType) {
         let reason = ReconcilingReason::FailedCheckResourceSync;
         return (reconciled(false, reason, message), EventType::Warning);
     }
-    if problems.is_empty() && *left > 0 {
+    if all == 0 && *left > 0 {
         let reason = ReconcilingReason::ReconcileContinues;
         return (reconciled(false, reason, counts), EventType::Normal);
     }
-    if problems.is_empty() {
+    if all == 0 {
         let reason = ReconcilingReason::ReconcileSourceResourceAndLifecycle;
         return (reconciled(true, reason, counts), EventType::Normal);
     }
-    failed(problems, &counts)
+    failed(all, problems.iter().chain(failures), &counts)
 }
 
 fn going(
     Remaining {
         lifecycles,
         problems,
+        gone: _,
     }: &Remaining,
 ) -> (NewCondition, EventType) {
     let counts = format!(
@@ -294,12 +326,16 @@ fn going(
         let reason = ReconcilingReason::ReconcileContinues;
         return (reconciled(false, reason, counts), EventType::Normal);
     }
-    failed(problems, &counts)
+    failed(problems.len(), problems.iter(), &counts)
 }
 
 /// A few of the problems, and how many more there are.
-fn failed(problems: &[Problem], counts: &str) -> (NewCondition, EventType) {
-    let named = first_of(problems.iter().map(in_words));
+fn failed<'p>(
+    all: usize,
+    problems: impl Iterator<Item = &'p Problem>,
+    counts: &str,
+) -> (NewCondition, EventType) {
+    let named = first_of(all, problems.map(in_words));
     let message = format!("{named}; {counts}");
     (
         reconciled(false, ReconcilingReason::FailedReconcile, message),
@@ -314,9 +350,8 @@ fn in_words(problem: &Problem) -> String {
     format!("{subject}: {message}")
 }
 
-/// The first of them; the rest are counted.
-fn first_of(words: impl ExactSizeIterator<Item = String>) -> String {
-    let all = words.len();
+/// The first of so many; the rest are counted.
+fn first_of(all: usize, words: impl Iterator<Item = String>) -> String {
     let named = Vec::from_iter(words.take(NAMED)).join("; ");
     match all.saturating_sub(NAMED) {
         0 => named,
@@ -488,6 +523,61 @@ mod tests {
                 status(&policy, &done(&problems, &[]), Timestamp::UNIX_EPOCH);
             assert_eq!(transitions.len(), expected, "{problems:?}");
             policy.status = Some(status);
+        }
+    }
+
+    fn failure(name: &str, message: &str) -> Problem {
+        Problem {
+            subject: format!("PediaClusterLifecycle {name}"),
+            message: format!("could not be deleted: {message}"),
+            may_pass: true,
+        }
+    }
+
+    #[test]
+    fn what_fails_for_others_each_time_is_one_event_and_another_trouble_is_one_too() {
+        let down = |name| failure(name, "the webhook a.b does not answer");
+        let denied = |name| {
+            let message = format!("pediaclusterlifecycles \"{name}\" is forbidden: a.b denies it");
+            failure(name, &message)
+        };
+        let done = |failures: Vec<Problem>| {
+            Conclusion::Done(Summary {
+                failures,
+                ..Summary::default()
+            })
+        };
+        let going = |problems: Vec<Problem>| {
+            Conclusion::Going(Remaining {
+                lifecycles: 9,
+                problems,
+                gone: Vec::new(),
+            })
+        };
+        for conclusion in [&done as &dyn Fn(Vec<Problem>) -> Conclusion, &going] {
+            let mut policy = policy();
+            for (failures, expected) in [
+                (vec![down("east")], 1),
+                (vec![down("north"), down("south")], 0),
+                (vec![denied("west")], 1),
+                (vec![denied("east"), denied("north")], 0),
+                (vec![denied("east"), down("north")], 1),
+            ] {
+                let told = status(
+                    &policy,
+                    &conclusion(failures.clone()),
+                    Timestamp::UNIX_EPOCH,
+                );
+                let is_of_it = |(new, _): &&(NewCondition, EventType)| {
+                    new.type_ == PolicyCondition::Reconciling.as_str()
+                };
+                assert_eq!(
+                    told.1.iter().filter(is_of_it).count(),
+                    expected,
+                    "{failures:?}"
+                );
+                policy.status = Some(told.0);
+            }
         }
     }
 

@@ -248,6 +248,7 @@ async fn a_policy_that_is_made_again_is_resolved_again() {
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_goes_takes_its_lifecycles_along_and_goes_last() {
     let (host, running) = followed().await;
+    let told = host.asked("create", "events");
     let path = format!("{POLICIES}/karmada");
     let mut going = host.get(&path).unwrap();
     assert_eq!(
@@ -261,6 +262,8 @@ async fn a_policy_that_goes_takes_its_lifecycles_along_and_goes_last() {
     })
     .await;
     assert_eq!(host.get(&lifecycle("one")), None);
+    let told = host.asked("create", "events") - told;
+    assert_eq!(told, 1, "it says what went");
     running.end().await;
 }
 

@@ -46,6 +46,13 @@ impl Host {
         let path = head.uri.path().to_owned();
         let parameters = Parameters::of(head.uri.query().unwrap_or_default());
         if path.starts_with("/apis/events.k8s.io/") {
+            // One that is said again is a patch.
+            let verb = if head.method == Method::POST {
+                "create"
+            } else {
+                "patch"
+            };
+            self.lock().asked.push((verb, "events".to_owned()));
             return whole(Ok(sent));
         }
         let found = self.lock().place(&path);
