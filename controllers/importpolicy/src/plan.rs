@@ -156,6 +156,7 @@ fn look<'a>(facts: &Facts<'a>, looks: &'a Looks, problems: &mut Vec<Problem>) ->
             looked.refused.insert(ObjectName::from(source), why);
         }
     }
+    let mut roomless = Vec::new();
     for object in facts.objects {
         match looks.of(object) {
             Verdict::Skipped => {}
@@ -164,9 +165,20 @@ fn look<'a>(facts: &Facts<'a>, looks: &'a Looks, problems: &mut Vec<Problem>) ->
             }
             Verdict::Failed(message) => {
                 looked.kept.insert(object.name.clone());
-                problems.push(waits_for_edit(object, message.clone()));
+                match object.object.has_no_room() {
+                    true => roomless.push(object),
+                    false => problems.push(waits_for_edit(object, message.clone())),
+                }
             }
         }
+    }
+    if let [first, others @ ..] = roomless.as_slice()
+        && let Verdict::Failed(message) = looks.of(first)
+    {
+        problems.push(Problem {
+            subject: and_more(&first.name, others.len()),
+            ..waits_for_edit(first, message.clone())
+        });
     }
     looked
 }
@@ -187,15 +199,18 @@ impl Looked<'_> {
 /// more may have had a fleet.
 fn refusal(refused: &BTreeMap<ObjectName, String>) -> Option<Problem> {
     let (first, why) = refused.first_key_value()?;
-    let more = match refused.len() - 1 {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
     Some(Problem {
-        subject: format!("{first}{more}"),
+        subject: and_more(first, refused.len() - 1),
         message: format!("{why}; what was made of them stays as it is"),
         may_pass: false,
     })
+}
+
+fn and_more(first: &ObjectName, more: usize) -> String {
+    match more {
+        0 => first.to_string(),
+        more => format!("{first} and {more} more"),
+    }
 }
 
 /// Of several objects with one name the one that has the lifecycle keeps it, else the first.

@@ -208,7 +208,11 @@ async fn conclusion(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Co
     }
     let objects = sources.objects();
     context.news.know(&name, objects.len());
-    let plan = make_plan(policy, memory, resources, objects.clone(), context).await;
+    let mut plan = make_plan(policy, memory, resources, objects.clone(), context).await;
+    if sources.lack_some() {
+        // What they are made of may be there.
+        plan.delete.clear();
+    }
     let gone = is_gone(&readiness, trouble.as_ref());
     let summary = carry_out(policy, plan, objects.len(), trouble, context).await;
     let waits = context.waits_for_references(policy);
@@ -512,7 +516,7 @@ mod tests {
     use armadex_control_plane::testing::{Host, ServedType};
     use armadex_policy::{Room, SecretNamespaces, Shared, Watches};
     use futures::StreamExt;
-    use kube::runtime::reflector;
+    use kube::runtime::{reflector, watcher};
     use serde_json::json;
 
     use super::*;
@@ -697,6 +701,62 @@ mod tests {
         for times in 1..3 {
             conclusion(&policy(1), &context).await;
             assert_eq!(counters(&policy(1), &context).0, times * 20);
+        }
+    }
+
+    /// What clusters come to with so much room for them, of which three are large; the policy has a lifecycle of one already.
+    async fn conclusion_within(host: &Host, room: usize) -> Conclusion {
+        let large = Vec::from_iter((0..20_000u32).map(|at| at.wrapping_mul(2_654_435_761)));
+        for number in 0..3 {
+            let path = format!("{CLUSTERS}/c{number}");
+            host.put(&path, json!({"spec": {"ids": large}}));
+        }
+        let (lifecycles, mut writer) = reflector::store();
+        let made: PediaClusterLifecycle = serde_json::from_value(json!({
+            "metadata": {"name": "c9", "uid": "l", "ownerReferences": [{"apiVersion": "a/v1",
+                "kind": "ClusterImportPolicy", "name": "karmada", "uid": "u", "controller": true}]},
+            "spec": {"source": {"group": "cluster.karmada.io", "version": "v1alpha1", "resource": "clusters", "name": "c9"},
+                "references": [], "template": "", "creationCondition": ""},
+        }))
+        .unwrap();
+        writer.apply_watcher_event(&watcher::Event::Apply(made));
+        let watches = Watches::within(host.client(), room, 0);
+        let mut changes = std::pin::pin!(watches.changes());
+        let context = Arc::new(Context {
+            shared: Shared::new(
+                host.client(),
+                watches.clone(),
+                SecretNamespaces::default(),
+                Arc::default(),
+                "test",
+            ),
+            lifecycles,
+            ..Arc::into_inner(context(host)).unwrap()
+        });
+        conclusion(&policy(1), &context).await;
+        changes.next().await;
+        conclusion(&policy(1), &context).await.0
+    }
+
+    #[tokio::test]
+    async fn objects_that_there_is_no_room_for_are_one_problem_and_take_nothing_away() {
+        for (room, told) in [
+            (
+                60_000,
+                "FailedReconcile: c0 and 2 more: there is no room for it beside ",
+            ),
+            (
+                4_000,
+                "FailedCheckResourceSync: source objects can't be followed: there is no room for some",
+            ),
+        ] {
+            let host = fleet();
+            let conclusion = conclusion_within(&host, room).await;
+            let (status, _) = status(&policy(1), &conclusion, Timestamp::UNIX_EPOCH);
+            let condition = &status.conditions[1];
+            let words = format!("{}: {}", condition.reason, condition.message);
+            assert!(words.starts_with(told), "{words}");
+            assert_eq!(host.asked("delete", "pediaclusterlifecycles"), 0);
         }
     }
 

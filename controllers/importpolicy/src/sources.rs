@@ -52,6 +52,12 @@ impl Sources {
         self.watches.iter().find_map(Watch::trouble)
     }
 
+    /// Whether there may be objects that are not known.
+    pub(crate) fn lack_some(&self) -> bool {
+        let mut watches = self.watches.iter();
+        watches.any(|watch| watch.lacks_some().is_some())
+    }
+
     /// Whether all that there is is known, and followed.
     pub(crate) fn are_followed(&self) -> bool {
         self.readiness() == Readiness::Listed && self.trouble().is_none()

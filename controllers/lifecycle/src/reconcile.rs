@@ -218,7 +218,11 @@ impl Sight<'_> {
             found: found.as_ref().map(Arc::downgrade).unwrap_or_default(),
         });
         match readiness {
-            Readiness::Listed => found.map_or(Lookup::Missing, Lookup::Found),
+            Readiness::Listed => match (found, watch.lacks_some()) {
+                (Some(found), _) => Lookup::Found(found),
+                (None, Some(trouble)) => Lookup::NotListed(Readiness::Failing(trouble)),
+                (None, None) => Lookup::Missing,
+            },
             other => Lookup::NotListed(other),
         }
     }

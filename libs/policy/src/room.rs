@@ -15,6 +15,13 @@ impl Room {
     }
 }
 
+impl Room {
+    /// Bytes that nobody has.
+    pub(crate) fn free(&self) -> usize {
+        *lock(&self.0)
+    }
+}
+
 impl Default for Room {
     fn default() -> Self {
         Self(Mutex::new(usize::MAX))

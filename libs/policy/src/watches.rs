@@ -11,6 +11,7 @@ mod follow;
 mod interests;
 mod namespace;
 mod object;
+mod packed;
 mod settling;
 mod shared;
 mod shares;

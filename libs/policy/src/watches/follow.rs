@@ -2,7 +2,7 @@
 //! and go on until it is cancelled. A failure is told in words that name the type, its version
 //! and the verb: the right to it may be what is missing.
 
-use std::{pin::pin, sync::Arc};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures::{FutureExt, StreamExt};
 use kube::{
@@ -38,6 +38,9 @@ const OTHER_SECRETS: &str = "type!=helm.sh/release.v1";
 /// Namespaces of a kind that are listed at the same time: two pages, of 4 MB at the most, take some 30 MB while they are decoded, and 100 where each value is a digit.
 pub(super) const LISTS: usize = 2;
 
+/// What was not kept of a list is seen by another one alone; a list of twenty thousand objects takes seconds.
+const RELIST: Duration = Duration::from_secs(300);
+
 pub(super) struct Task {
     pub(super) client: Client,
     pub(super) view: View,
@@ -53,11 +56,18 @@ pub(super) async fn follow(task: Task) {
     }
     let (client, answered) = telling(task.client.clone());
     let (api, config) = request(client, &task.view.key);
-    let mut events = pin!(watcher::watcher(api, config).backoff(WatchBackoff::default()));
+    let watch = || {
+        let events = watcher::watcher(api.clone(), config.clone());
+        events.backoff(WatchBackoff::default())
+    };
+    let mut events = pin!(watch());
     // A watch that begins again brings nothing until something changes: that it was answered is how its success is known.
     let mut settling = Settling::default();
     let mut turn = None;
+    let mut relist = None;
     loop {
+        let lacks_some = task.view.lock().lacks_some().is_some();
+        relist = lacks_some.then(|| relist.unwrap_or_else(|| Instant::now() + RELIST));
         tokio::select! {
             () = task.cancel.cancelled() => return,
             event = events.next() => {
@@ -75,6 +85,10 @@ pub(super) async fn follow(task: Task) {
                 };
             }
             () = answered.notified() => settling.is_answered(Instant::now()),
+            () = until(relist) => {
+                (turn, relist) = (None, None);
+                events.set(watch());
+            }
             () = until(settling.holds_at()) => {
                 settling.held();
                 task.view.change(State::held);

@@ -29,7 +29,7 @@ use tracing::{info, warn};
 
 use super::{
     follow::{api_resource, in_words, verb_of},
-    state::{ROOM, State, Verb},
+    state::{State, Verb},
     view::View,
 };
 use crate::{
@@ -50,6 +50,8 @@ const OUTAGE: usize = 3;
 const READS_PER_SECOND: u32 = 20;
 /// A watch that broke no later than this ago is not to be had: a try may take a minute, and the next comes after 15 s.
 const IN_ROW: Duration = LIVED.saturating_mul(2);
+/// How often it is seen whether there is room for what had none: to see it costs nothing, and what is read has room.
+const ROOM_AGAIN: Duration = Duration::from_secs(60);
 /// A control plane that restarts takes less; until then no lifecycle has a word about what it knows already.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -57,8 +59,6 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(super) struct Namespace {
     named: Arc<Named>,
-    /// For the objects that are named.
-    room: Arc<Room>,
     _cancel: DropGuard,
 }
 
@@ -80,6 +80,8 @@ struct Entries {
     late_reads: BTreeSet<String>,
     /// What is read in turn because it can't be watched.
     round: VecDeque<String>,
+    /// What there was no room for when it was read, and its bytes.
+    roomless: BTreeMap<String, usize>,
 }
 
 #[derive(Debug)]
@@ -105,21 +107,17 @@ impl Namespace {
     pub(super) fn new(
         client: &Client,
         key: (Gvr, String),
+        room: &Arc<Room>,
         cancel: CancellationToken,
     ) -> (Self, impl Future<Output = ()> + Send + use<>) {
         let named = Arc::<Named>::default();
-        let work = follow(client.clone(), key, named.clone(), cancel.clone());
+        let following = Following::new(key.0, key.1, named.clone(), room.clone());
+        let work = follow(client.clone(), following, cancel.clone());
         let namespace = Self {
             named,
-            room: Room::of(ROOM),
             _cancel: cancel.drop_guard(),
         };
         (namespace, work)
-    }
-
-    /// What there is for all objects that are named.
-    pub(super) const fn room(&self) -> &Arc<Room> {
-        &self.room
     }
 
     /// Follows an object, be it there or not.
@@ -145,6 +143,7 @@ impl Namespace {
             entries.by_name.remove(name);
             entries.due.remove(name);
             entries.late.remove(name);
+            entries.roomless.remove(name);
         }
     }
 }
@@ -271,6 +270,25 @@ impl Entries {
                 }
                 state.step(Event::InitDone)
             });
+            let wants = entry.view.lock().wants();
+            match wants {
+                Some(bytes) => drop(self.roomless.insert(name.to_owned(), bytes)),
+                None => drop(self.roomless.remove(name)),
+            }
+        }
+    }
+
+    /// What there was no room for is to be read again, as far as it has some in so many bytes.
+    fn find_room(&mut self, mut free: usize) {
+        let fits = |(_, bytes): &(&String, &usize)| {
+            let rest = free.checked_sub(**bytes);
+            free = rest.unwrap_or(free);
+            rest.is_some()
+        };
+        let fitting = self.roomless.iter().filter(fits);
+        let fitting: Vec<String> = fitting.map(|(name, _)| name.clone()).collect();
+        for name in fitting {
+            self.seen(&name, None);
         }
     }
 
@@ -292,19 +310,13 @@ impl Entries {
     }
 }
 
-async fn follow(
-    client: Client,
-    (gvr, namespace): (Gvr, String),
-    named: Arc<Named>,
-    cancel: CancellationToken,
-) {
-    let resource = api_resource(&gvr);
+async fn follow(client: Client, mut following: Following, cancel: CancellationToken) {
+    let (resource, namespace) = (api_resource(&following.gvr), following.namespace.clone());
     let metadata: Api<PartialObjectMeta<DynamicObject>> =
         Api::namespaced_with(paged(client.clone()), &namespace, &resource);
     let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &resource);
     let mut events = std::pin::pin!(watcher(metadata, watch_config()));
     let mut reads = FuturesUnordered::new();
-    let mut following = Following::new(gvr, namespace, named);
     loop {
         while reads.len() < PARALLEL_READS
             && let Some(name) = following.next()
@@ -321,6 +333,7 @@ async fn follow(
             () = following.named.due.notified() => {}
             () = sleep_until(again), if following.waits() => following.read_again(),
             () = sleep_until(following.round_at), if reads.len() < PARALLEL_READS && following.has_round() => {}
+            () = sleep_until(following.room_at), if following.lacks_room() => following.find_room(),
             Some((name, read)) = reads.next() => {
                 match read {
                     Ok(Ok(object)) => following.read(&name, object),
@@ -345,6 +358,9 @@ struct Following {
     gvr: Gvr,
     namespace: String,
     named: Arc<Named>,
+    /// For what is referred to, here and elsewhere, and when it is seen whether there is some for what had none.
+    room: Arc<Room>,
+    room_at: Instant,
     /// What is named and was in the list that is being read.
     listed: BTreeSet<String>,
     /// What broke of the watch, which was told. A list that succeeds says nothing of a watch.
@@ -373,11 +389,13 @@ struct Following {
 }
 
 impl Following {
-    fn new(gvr: Gvr, namespace: String, named: Arc<Named>) -> Self {
+    fn new(gvr: Gvr, namespace: String, named: Arc<Named>, room: Arc<Room>) -> Self {
         Self {
             gvr,
             namespace,
             named,
+            room,
+            room_at: Instant::now() + ROOM_AGAIN,
             listed: BTreeSet::new(),
             broken: None,
             broke_at: None,
@@ -420,6 +438,16 @@ impl Following {
     /// Whether something is to be read in turn.
     fn has_round(&self) -> bool {
         !self.pausing && (self.round_due || !self.named.lock().round.is_empty())
+    }
+
+    fn lacks_room(&self) -> bool {
+        !self.named.lock().roomless.is_empty()
+    }
+
+    fn find_room(&mut self) {
+        self.room_at = Instant::now() + ROOM_AGAIN;
+        let free = self.room.free();
+        self.named.lock().find_room(free);
     }
 
     fn waits(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use armadex_crds::{LifecycleSource, ResolvedReference, Sensitive};
+use armadex_crds::{LifecycleSource, ResolvedReference};
 use kube::{ResourceExt, core::DynamicObject};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::{
     excerpt::excerpt,
     fields::{Fields, LeftOut},
+    packed::Packed,
 };
 use crate::{Gvr, template::Reads};
 
@@ -121,7 +122,7 @@ impl Found {
     /// The same, of which nothing is kept but its name.
     pub(super) fn without_room(self) -> Self {
         Self {
-            object: Kept::nothing(),
+            object: Kept::nothing(self.bytes()),
             ..self
         }
     }
@@ -129,8 +130,11 @@ impl Found {
     /// Bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
         let ObjectName { namespace, name } = &self.name;
-        size_of::<Self>() + 2 * (namespace.len() + name.len()) + self.object.bytes()
+        Self::PLACE + 2 * (namespace.len() + name.len()) + self.object.bytes()
     }
+
+    /// Bytes of it and of its place among others: of a table that grows some of its places are free, and what it has is in some ten pieces.
+    const PLACE: usize = 2 * size_of::<Self>() + 10 * size_of::<[usize; 2]>();
 }
 
 impl From<&DynamicObject> for ObjectName {
@@ -153,10 +157,10 @@ impl From<DynamicObject> for Found {
     }
 }
 
-/// An object as its text: a Karmada Cluster with 150 kinds has 12 KB, as a tree 170, and is parsed as fast as that is copied. It may be a Secret.
+/// An object as its text: a Karmada Cluster with 150 kinds has 12 KB, packed 3, as a tree 170, and is parsed as fast as that is copied. It may be a Secret.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
-    text: Sensitive<Box<str>>,
+    text: Packed,
     fields: Fields,
     /// Why that is not all of it.
     cut: Option<Cut>,
@@ -171,8 +175,8 @@ const LARGEST: usize = 256 << 10;
 enum Cut {
     /// It has so many bytes.
     Size(usize),
-    /// There are too many others.
-    Room,
+    /// There are too many others for the bytes that it has.
+    Room(usize),
 }
 
 impl fmt::Display for Cut {
@@ -184,8 +188,8 @@ impl fmt::Display for Cut {
                 bytes >> 10,
                 LARGEST >> 10
             ),
-            Self::Room => f.write_str(
-                "there is no room for it beside the other objects of its kind: it is taken when it changes and there is room again",
+            Self::Room(_) => f.write_str(
+                "there is no room for it beside the others that policies read: it is taken when there is again",
             ),
         }
     }
@@ -198,25 +202,26 @@ impl Kept {
         if text.len() <= LARGEST {
             return Self {
                 fields: Fields::of(&text),
-                text: text.into_boxed_str().into(),
+                text: Packed::of(text),
                 cut: None,
             };
         }
         let (kept, left_out) = excerpt(&text);
+        let cut = Some(Cut::Size(text.len()));
         Self {
             fields: Fields::beside(left_out, &kept),
-            text: kept.into_boxed_str().into(),
-            cut: Some(Cut::Size(text.len())),
+            text: Packed::of(kept),
+            cut,
         }
     }
 
     /// Nothing of an object, for want of room.
-    fn nothing() -> Self {
+    fn nothing(bytes: usize) -> Self {
         let text = "{}";
         Self {
             fields: Fields::beside(LeftOut::everything(), text),
-            text: Box::<str>::from(text).into(),
-            cut: Some(Cut::Room),
+            text: Packed::of(text.to_owned()),
+            cut: Some(Cut::Room(bytes)),
         }
     }
 
@@ -233,9 +238,23 @@ impl Kept {
         self.cut.map(|cut| cut.to_string())
     }
 
+    /// Whether nothing of it is kept, for want of room.
+    #[must_use]
+    pub const fn has_no_room(&self) -> bool {
+        matches!(self.cut, Some(Cut::Room(_)))
+    }
+
+    /// Bytes that it would have, with its name, if there is no room for them.
+    pub(super) const fn wants(&self) -> Option<usize> {
+        match self.cut {
+            Some(Cut::Room(bytes)) => Some(bytes),
+            Some(Cut::Size(_)) | None => None,
+        }
+    }
+
     /// The object. Takes its time.
     pub fn read(&self) -> Value {
-        serde_json::from_str(self.text.expose()).unwrap_or_default()
+        serde_json::from_str(&self.text.text()).unwrap_or_default()
     }
 
     /// As much of it as has all that is read; mostly that is little: of a Karmada Cluster its labels, and not the kinds that it serves.
@@ -243,9 +262,9 @@ impl Kept {
         let Some(places) = self.fields.places(reads) else {
             return self.read();
         };
-        let mut object = Value::Object(Map::new());
+        let (text, mut object) = (self.text.text(), Value::Object(Map::new()));
         for (path, place) in places {
-            let part = serde_json::from_str(&self.text.expose()[place]).unwrap_or_default();
+            let part = serde_json::from_str(&text[place]).unwrap_or_default();
             match path {
                 [name] => object[name] = part,
                 [parent, name] => object[parent][name] = part,
@@ -262,7 +281,7 @@ impl Kept {
 
     /// Bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.text.expose().len() + self.fields.bytes()
+        self.text.bytes() + self.fields.bytes()
     }
 }
 
@@ -278,6 +297,7 @@ mod tests {
 
     use super::*;
     use crate::template::{Scope, TemplateData, TemplateEngine};
+    use crate::watches::shared::{REFERENCES, SOURCES};
 
     /// Parts of an object that has more of them, or larger ones, than is kept.
     #[test]
@@ -334,6 +354,47 @@ mod tests {
         assert!(words.is_some_and(|words| {
             words.starts_with("it has 986 KiB, and of an object of more than 256 ")
         }));
+    }
+
+    /// As Karmada lists on each Cluster what its member serves.
+    fn cluster() -> DynamicObject {
+        let kinds = (0..150).map(
+            |number| json!({"kind": format!("Kind{number}"), "name": format!("kind{number}s")}),
+        );
+        let kinds = Vec::from_iter(kinds);
+        let groups = kinds.chunks(10).enumerate();
+        let enabled = groups.map(|(number, kinds)| {
+            json!({"groupVersion": format!("group{number}.example.com/v1"), "resources": kinds})
+        });
+        let cluster = json!({"metadata": {"name": "member", "uid": "1c0c0a9c-3e6f-4d8e-9f3c-0d4a5b6c7d8e"},
+            "spec": {"apiEndpoint": "https://10.0.0.1:6443", "syncMode": "Push", "id": "x".repeat(2000)},
+            "status": {"apiEnablements": Vec::from_iter(enabled), "conditions": [{"type": "Ready", "message": "y".repeat(2000)}]}});
+        serde_json::from_value(cluster).expect("an object")
+    }
+
+    #[test]
+    fn ten_thousand_usual_clusters_have_room_and_so_have_their_secrets() {
+        let each = Found::from(cluster()).bytes();
+        assert!(10_000 * each <= SOURCES, "{each} bytes");
+        // Of base64 a fourth is saved, of a token that is encoded twice more.
+        let mut noise = 7u64;
+        let mut random = |long: usize| {
+            let letters = (0..long).map(|_| {
+                noise = noise
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                char::from(
+                    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+                        [(noise >> 58) as usize],
+                )
+            });
+            String::from_iter(letters)
+        };
+        let secret = json!({"metadata": {"namespace": "karmada-cluster", "name": "member"}, "type": "Opaque",
+            "data": {"token": random(1600), "caBundle": random(2000)}});
+        let secret: DynamicObject = serde_json::from_value(secret).expect("an object");
+        let each = Found::from(secret).bytes();
+        assert!(10_000 * each <= REFERENCES, "{each} bytes");
     }
 
     #[test]

@@ -15,12 +15,18 @@ use super::{
     namespace::Namespace,
     object::{Change, Found, ObjectName, WatchKey, WatchScope},
     shares::Shares,
-    state::{ROOM, Readiness, State},
+    state::{Readiness, State},
     view::View,
 };
 
 /// Changes that a slow controller may lag behind by before it is told to look at everything.
 const CHANGE_BUFFER: usize = 1024;
+
+/// Bytes that all source objects have together: ten thousand Clusters of Karmada with 150 kinds each have 40 MB. With [`REFERENCES`] it is half of what the container of
+/// the controllers has.
+pub(super) const SOURCES: usize = 64 << 20;
+/// Bytes that all objects have together that are referred to: ten thousand Secrets with a token and an authority each have 50 MB.
+pub(super) const REFERENCES: usize = 64 << 20;
 
 /// All watches of this process.
 #[derive(Clone)]
@@ -36,6 +42,9 @@ struct Shared {
     changes: broadcast::Sender<Change>,
     /// Turns of lists of one namespace each.
     lists: Arc<Semaphore>,
+    /// For all source objects, and for all that is referred to.
+    sources: Arc<Room>,
+    references: Arc<Room>,
     tasks: TaskTracker,
     cancel: CancellationToken,
 }
@@ -78,13 +87,13 @@ impl Shared {
             }
             WatchScope::All | WatchScope::Namespace(_) | WatchScope::Object(_) => None,
         };
-        let room = match &namespace {
-            Some(namespace) => namespace.room().clone(),
-            None => Room::of(ROOM),
+        let room = match &key.scope {
+            WatchScope::Object(_) => &self.references,
+            WatchScope::All | WatchScope::Namespace(_) => &self.sources,
         };
         let running = Running {
             key: key.clone(),
-            state: Arc::new(RwLock::new(State::within(room))),
+            state: Arc::new(RwLock::new(State::within(room.clone()))),
             cancel: self.cancel.child_token(),
             namespace,
         };
@@ -115,8 +124,12 @@ impl Shared {
         if let Some(known) = all.get(&key) {
             return known;
         }
-        let (namespace, work) =
-            Namespace::new(&self.client, key.clone(), self.cancel.child_token());
+        let (namespace, work) = Namespace::new(
+            &self.client,
+            key.clone(),
+            &self.references,
+            self.cancel.child_token(),
+        );
         self.tasks.spawn(work);
         let namespace = Arc::new(namespace);
         all.keep(key, &namespace);
@@ -128,6 +141,11 @@ impl Watches {
     /// None yet; they will use this client, whose own retries should be off: a watch waits and
     /// says why, a client that retries says nothing for minutes.
     pub fn new(client: Client) -> Self {
+        Self::within(client, SOURCES, REFERENCES)
+    }
+
+    /// The same with so many bytes for all source objects, and for all that is referred to.
+    pub fn within(client: Client, sources: usize, references: usize) -> Self {
         let (changes, _) = broadcast::channel(CHANGE_BUFFER);
         let shared = Shared {
             client,
@@ -135,6 +153,8 @@ impl Watches {
             namespaces: Mutex::default(),
             changes,
             lists: Arc::new(Semaphore::new(follow::LISTS)),
+            sources: Room::of(sources),
+            references: Room::of(references),
             tasks: TaskTracker::new(),
             cancel: CancellationToken::new(),
         };
@@ -192,6 +212,11 @@ impl Watch {
     /// Every object, by namespace and name.
     pub fn objects(&self) -> Vec<Arc<Found>> {
         self.state().objects()
+    }
+
+    /// Why some objects are not known although they are there.
+    pub fn lacks_some(&self) -> Option<Trouble> {
+        self.state().lacks_some()
     }
 
     /// One object.

@@ -13,9 +13,6 @@ use armadex_control_plane::Trouble;
 /// an answer. An API that restarts is not worth a word. What no waiting helps against is told at once.
 const TOLD_AFTER: u32 = 4;
 
-/// Bytes that the objects of one kind, or of one kind and namespace, have together: five thousand Clusters of Karmada with 150 kinds each have 60 MB.
-pub(super) const ROOM: usize = 96 << 20;
-
 /// More changed objects than this at once are told as one change of everything.
 const MANY: usize = 256;
 
@@ -57,6 +54,9 @@ pub(super) struct State {
     share: Share,
     bytes: usize,
     listing_bytes: usize,
+    /// Bytes of one that is not known at all, for want of room for its name, of those of the list, and of the one that goes on.
+    unkept: Option<usize>,
+    listing_unkept: Option<usize>,
 }
 
 /// Failures in a row.
@@ -69,7 +69,7 @@ struct Failure {
 }
 
 impl State {
-    /// Of nothing yet. What there is no room for is known by its name alone.
+    /// Of nothing yet. What there is no room for is known by its name alone, or not at all.
     pub(super) fn within(room: Arc<Room>) -> Self {
         Self {
             share: Share::new(room),
@@ -88,7 +88,20 @@ impl State {
     /// Why what is known may be out of date, once that is worth telling.
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let told = self.failure.as_ref().filter(|failure| failure.told);
-        told.map(|failure| failure.trouble.clone())
+        let told = told.map(|failure| failure.trouble.clone());
+        told.or_else(|| self.lacks_some())
+    }
+
+    /// Why some objects are not known although they are there.
+    pub(super) fn lacks_some(&self) -> Option<Trouble> {
+        let words = "there is no room for some, not even for their names: what policies read has too many objects";
+        self.unkept.map(|_| Trouble::unavailable(words))
+    }
+
+    /// Bytes that an object would have that there is no room for.
+    pub(super) fn wants(&self) -> Option<usize> {
+        let named = self.objects.values().find_map(|found| found.object.wants());
+        named.or(self.unkept)
     }
 
     pub(super) fn objects(&self) -> Vec<Arc<Found>> {
@@ -132,11 +145,14 @@ impl State {
             Event::Init => {
                 self.listing.clear();
                 self.listing_bytes = 0;
+                self.listing_unkept = None;
                 Touched::Nothing
             }
             Event::InitApply(object) => {
-                let found = self.known_or(object.into());
-                self.listing.insert(found.name.clone(), found);
+                match self.known_or(object.into()) {
+                    Ok(found) => drop(self.listing.insert(found.name.clone(), found)),
+                    Err(bytes) => self.listing_unkept = Some(bytes),
+                }
                 Touched::Nothing
             }
             Event::InitDone => self.replace(),
@@ -144,9 +160,16 @@ impl State {
                 let found = Found::from(object);
                 let name = found.name.clone();
                 self.take_out(&name);
-                let found = self.fit(self.bytes, found);
-                self.bytes += found.bytes();
-                self.objects.insert(name.clone(), found);
+                match self.fit(self.bytes, found) {
+                    Ok(found) => {
+                        self.bytes += found.bytes();
+                        self.objects.insert(name.clone(), found);
+                    }
+                    Err(bytes) if self.unkept.replace(bytes).is_none() => {
+                        return Touched::Everything;
+                    }
+                    Err(_) => {}
+                }
                 Touched::These(vec![name])
             }
             Event::Delete(object) => {
@@ -190,24 +213,35 @@ impl State {
     }
 
     /// What is as it was stays the very same value: by that whoever has looked at it knows it again, and a list takes no room beside the one before.
-    fn known_or(&mut self, found: Found) -> Arc<Found> {
-        let known = self.objects.get(&found.name);
-        let same = known.filter(|known| ***known == found);
-        let found = match same.cloned() {
-            Some(same) => same,
-            None => self.fit(self.listing_bytes, found),
+    fn known_or(&mut self, found: Found) -> Result<Arc<Found>, usize> {
+        let known = self.objects.get(&found.name).cloned();
+        let same = known.as_ref().filter(|known| ***known == found);
+        let found = match same {
+            Some(same) => same.clone(),
+            None => {
+                let fitting = self.fit(self.listing_bytes, found)?;
+                known.filter(|known| *known == fitting).unwrap_or(fitting)
+            }
         };
         self.listing_bytes += found.bytes();
-        found
+        Ok(found)
     }
 
-    /// As much of an object as there is room for beside others of so many bytes.
-    fn fit(&mut self, others: usize, found: Found) -> Arc<Found> {
-        let wanted = others + found.bytes();
-        Arc::new(match self.share.take(wanted.max(self.bytes)) {
-            true => found,
-            false => found.without_room(),
-        })
+    /// As much of an object as there is room for beside others of so many bytes; the bytes that it has, if there is none for its name.
+    fn fit(&mut self, others: usize, found: Found) -> Result<Arc<Found>, usize> {
+        let bytes = found.bytes();
+        if self.takes(others + bytes) {
+            return Ok(Arc::new(found));
+        }
+        let named = found.without_room();
+        match self.takes(others + named.bytes()) {
+            true => Ok(Arc::new(named)),
+            false => Err(bytes),
+        }
+    }
+
+    fn takes(&mut self, bytes: usize) -> bool {
+        self.share.take(bytes.max(self.bytes))
     }
 
     fn take_out(&mut self, name: &ObjectName) {
@@ -221,7 +255,9 @@ impl State {
         let before = std::mem::replace(&mut self.objects, std::mem::take(&mut self.listing));
         self.bytes = std::mem::take(&mut self.listing_bytes);
         self.share.resize(self.bytes);
+        let lacked = std::mem::replace(&mut self.unkept, self.listing_unkept.take());
         let first = !std::mem::replace(&mut self.listed, true);
+        let turned = lacked.is_some() != self.unkept.is_some();
         let is_gone = |name: &&ObjectName| !self.objects.contains_key(*name);
         let mut touched: Vec<ObjectName> = before.keys().filter(is_gone).cloned().collect();
         let is_other = |(name, now): &(&ObjectName, &Arc<Found>)| {
@@ -231,7 +267,7 @@ impl State {
         let others = self.objects.iter().filter(is_other);
         touched.extend(others.map(|(name, _)| name.clone()));
         match touched.len() {
-            _ if first => Touched::Everything,
+            _ if first || turned => Touched::Everything,
             0 => Touched::Nothing,
             1..=MANY => Touched::These(touched),
             _ => Touched::Everything,
@@ -286,7 +322,7 @@ mod tests {
     #[test]
     fn what_there_is_no_room_for_is_known_by_its_name_until_there_is() {
         let one = Found::from(object("a", 1));
-        let room = 2 * one.bytes() + one.without_room().bytes();
+        let room = 2 * one.bytes() + one.clone().without_room().bytes();
         let mut state = State::within(Room::of(room));
         let whole = |state: &State| {
             let objects = state.objects();
@@ -309,6 +345,26 @@ mod tests {
         state.step(Event::Delete(object("a", 3)));
         state.step(Event::Apply(object("c", 4)));
         assert_eq!(whole(&state), [true, true]);
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_by_its_name_either_is_told_until_a_list_has_all() {
+        let one = Found::from(object("a", 1));
+        let room = one.bytes() + one.clone().without_room().bytes();
+        let mut state = State::within(Room::of(room));
+        let all = [("a", 1), ("b", 1), ("c", 1), ("d", 1)];
+        assert_eq!(list(&mut state, &all), Touched::Everything);
+        assert_eq!(known(&state), ["a", "b"]);
+        assert_eq!(state.trouble(), state.lacks_some());
+        assert!(state.trouble().is_some());
+        assert_eq!(state.readiness(), Readiness::Listed);
+        assert_eq!(list(&mut state, &all), Touched::Nothing);
+        assert_eq!(list(&mut state, &all[1..3]), Touched::Everything);
+        assert_eq!((known(&state).len(), state.trouble()), (2, None));
+        let another = Event::Apply(object("e", 1));
+        assert_eq!(state.step(another.clone()), Touched::Everything);
+        assert_eq!(state.step(another), names(&["e"]));
+        assert_eq!(known(&state), ["b", "c"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde_json::json;
 use tokio::sync::broadcast;
 
 use super::*;
+use crate::Share;
 use crate::watches::object::{ObjectName, WatchKey, WatchScope};
 
 fn secrets() -> Gvr {
@@ -42,11 +43,15 @@ fn one() -> DynamicObject {
 async fn what_a_list_lacks_that_was_read_meanwhile_is_read_once_more() {
     let namespace = Namespace {
         named: Arc::default(),
-        room: Arc::default(),
         _cancel: CancellationToken::new().drop_guard(),
     };
     namespace.enter("one", view());
-    let mut following = Following::new(secrets(), "ns".to_owned(), namespace.named.clone());
+    let mut following = Following::new(
+        secrets(),
+        "ns".to_owned(),
+        namespace.named.clone(),
+        Arc::default(),
+    );
     following.pausing = false;
     following.take_in(Event::Init);
     assert_eq!(following.next().as_deref(), Some("one"));
@@ -62,14 +67,18 @@ async fn what_a_list_lacks_that_was_read_meanwhile_is_read_once_more() {
 async fn an_object_that_is_never_answered_holds_up_no_others() {
     let namespace = Namespace {
         named: Arc::default(),
-        room: Arc::default(),
         _cancel: CancellationToken::new().drop_guard(),
     };
     let names = ["a", "b", "c", "d"];
     for name in names {
         namespace.enter(name, view_of(name));
     }
-    let mut following = Following::new(secrets(), "ns".to_owned(), namespace.named.clone());
+    let mut following = Following::new(
+        secrets(),
+        "ns".to_owned(),
+        namespace.named.clone(),
+        Arc::default(),
+    );
     following.pausing = false;
     let lost = || Trouble::unavailable("unable to transform key");
     assert_eq!(following.next().as_deref(), Some("a"));
@@ -95,10 +104,14 @@ async fn an_object_that_is_never_answered_holds_up_no_others() {
 fn unread(names: &[&str]) -> (Namespace, Following) {
     let namespace = Namespace {
         named: Arc::default(),
-        room: Arc::default(),
         _cancel: CancellationToken::new().drop_guard(),
     };
-    let mut following = Following::new(secrets(), "ns".to_owned(), namespace.named.clone());
+    let mut following = Following::new(
+        secrets(),
+        "ns".to_owned(),
+        namespace.named.clone(),
+        Arc::default(),
+    );
     for name in names {
         namespace.enter(name, view_of(name));
         following.pausing = false;
@@ -171,14 +184,18 @@ async fn read_in(following: &mut Following, time: Duration) -> usize {
 async fn a_watch_that_breaks_is_gone_on_with_soon_and_what_is_named_is_read_if_it_breaks_again() {
     let namespace = Namespace {
         named: Arc::default(),
-        room: Arc::default(),
         _cancel: CancellationToken::new().drop_guard(),
     };
     let names: Vec<String> = (0..1000).map(|number| format!("s{number}")).collect();
     for name in &names {
         namespace.enter(name, view_of(name));
     }
-    let mut following = Following::new(secrets(), "ns".to_owned(), namespace.named.clone());
+    let mut following = Following::new(
+        secrets(),
+        "ns".to_owned(),
+        namespace.named.clone(),
+        Arc::default(),
+    );
     following.begun();
     let minute = Duration::from_secs(60);
     assert_eq!(read_in(&mut following, minute).await, 1000);
@@ -200,4 +217,39 @@ async fn a_watch_that_breaks_is_gone_on_with_soon_and_what_is_named_is_read_if_i
         serde_json::from_value(json!({"metadata": {"name": "other"}})).expect("metadata"),
     ));
     assert_eq!(read_in(&mut following, minute).await, 0, "it is watched");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_had_no_room_is_read_again_once_there_is_some() {
+    let namespace = Namespace {
+        named: Arc::default(),
+        _cancel: CancellationToken::new().drop_guard(),
+    };
+    let room = Room::of(1 << 20);
+    let mut others = Share::new(room.clone());
+    assert!(others.take(1 << 20));
+    let view = View {
+        state: Arc::new(RwLock::new(State::within(room.clone()))),
+        ..view()
+    };
+    let state = view.state.clone();
+    let is_known = || {
+        let state = state.read().expect("no panic");
+        let found = state.objects().pop();
+        found.is_some_and(|found| found.object.lacks_some().is_none())
+    };
+    namespace.enter("one", view);
+    let named = namespace.named.clone();
+    let mut following = Following::new(secrets(), "ns".to_owned(), named, room.clone());
+    following.pausing = false;
+    assert_eq!(following.next().as_deref(), Some("one"));
+    following.read("one", Some(one()));
+    assert!(following.lacks_room() && !is_known());
+    following.find_room();
+    assert_eq!(following.next(), None, "others have it all");
+    drop(others);
+    following.find_room();
+    assert_eq!(following.next().as_deref(), Some("one"));
+    following.read("one", Some(one()));
+    assert!(is_known() && !following.lacks_room());
 }
