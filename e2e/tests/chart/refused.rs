@@ -347,7 +347,7 @@ fn a_namespace_that_others_use_is_refused() -> Result<()> {
 }
 
 #[test]
-fn the_rest_that_does_not_go_together_is_refused_with_the_way_out() -> Result<()> {
+fn certificates_that_can_not_be_meant_are_refused_with_the_way_out() -> Result<()> {
     let made = "certificates.mode=certManager,certificates.certManager.issuerRef.name=ca,certificates.certManager";
     let late = format!("{made}.duration=1h30m,certificates.certManager.renewBefore=90m");
     let soon = format!("{made}.duration=59m59s,certificates.certManager.renewBefore=10m");
@@ -363,6 +363,15 @@ fn the_rest_that_does_not_go_together_is_refused_with_the_way_out() -> Result<()
             "certificates.certManager.issuerRef.name=ca",
             "Say certificates.mode: certManager",
         ),
+        (&late, "not less than the duration"),
+        (&soon, "the hour that cert-manager takes"),
+        (&hasty, "the five minutes that cert-manager takes"),
+    ])
+}
+
+#[test]
+fn what_is_said_of_who_comes_and_goes_and_is_not_so_is_refused_with_the_way_out() -> Result<()> {
+    refused(&[
         ("service.nodePort=30443", "Say NodePort or LoadBalancer"),
         (
             "service.type=NodePort,service.loadBalancerClass=c",
@@ -372,9 +381,6 @@ fn the_rest_that_does_not_go_together_is_refused_with_the_way_out() -> Result<()
             "service.loadBalancerSourceRanges={10.0.0.0/8}",
             "networkPolicy.apiFrom",
         ),
-        (&late, "not less than the duration"),
-        (&soon, "the hour that cert-manager takes"),
-        (&hasty, "the five minutes that cert-manager takes"),
         (
             "networkPolicy.enabled=false,metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.interval=5s",
             "metrics.serviceMonitor.scrapeTimeout: 10s is more than the interval, 5s",
