@@ -39,6 +39,7 @@ const LATE: [&str; 12] = [
 const GROUP: &str = "e2e.armadex.dev";
 /// As short as the steps of the scenario: what pods were is beyond it at the end.
 const WATCH_WINDOW: &str = "--watch-window=30";
+const ALL_CUSTOM: &str = "--feature-gates=AllowSyncAllCustomResources=true";
 /// Bytes of the large object.
 const LARGE: usize = 1_400_000;
 const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
@@ -114,7 +115,7 @@ async fn faults(store: StoreKind) -> Result<()> {
 /// Armadex on a fleet with one member, whose neighbour was down as it came.
 async fn on_boarded(fleet: &Harness) -> Result<Armadex> {
     let neighbour = a_neighbour_that_is_down(fleet).await?;
-    let arguments = [TALKATIVE, WATCH_WINDOW, "--history-of=pods"];
+    let arguments = [TALKATIVE, WATCH_WINDOW, "--history-of=pods", ALL_CUSTOM];
     let armadex = on_board_by(fleet, &deploy::policy()?, &arguments).await?;
     fleet.join("member1").await?;
     seed::put(
@@ -472,7 +473,30 @@ async fn a_kind_that_comes_later_is_found(fleet: &Harness) -> Result<()> {
     somebody_else_writes_the_status(fleet).await?;
     kinds_are_found_at_once(fleet).await?;
     what_was_ours_to_say_is_taken_over(fleet).await?;
+    what_is_custom_is_synced_while_its_definition_is_there(fleet).await?;
     remove_pedia_cluster(fleet, "late").await
+}
+
+/// The same kinds, without being named.
+async fn what_is_custom_is_synced_while_its_definition_is_there(fleet: &Harness) -> Result<()> {
+    let all = json!({"spec": {"syncResources": [], "syncAllCustomResources": true}}).to_string();
+    let patch = [
+        "patch",
+        "pediacluster",
+        "late",
+        "--type=merge",
+        "--patch",
+        &all,
+    ];
+    fleet.kubectl("host").run(&patch).await?;
+    let definition = format!("{}.{GROUP}", LATE[0]);
+    let member = fleet.kubectl("member1");
+    member
+        .run(&["delete", "customresourcedefinition", &definition])
+        .await?;
+    // What is named and not served is an error.
+    becomes(fleet, LATE[0], "").await?;
+    becomes(fleet, LATE[1], "Syncing").await
 }
 
 async fn becomes(fleet: &Harness, kind: &str, status: &str) -> Result<()> {
