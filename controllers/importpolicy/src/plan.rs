@@ -71,6 +71,21 @@ pub struct Problem {
     pub may_pass: bool,
 }
 
+impl Plan {
+    /// As it is carried out where there may be source objects that are not known: none of its lifecycles goes, and none becomes that of another object, for
+    /// the one that it is of may be there.
+    pub(crate) fn leave_to_unknown(
+        &mut self,
+        known: impl Fn(&str) -> Option<Arc<PediaClusterLifecycle>>,
+    ) {
+        self.delete.clear();
+        self.update.retain(|planned| {
+            let there = known(&planned.name_any());
+            there.is_some_and(|there| there.spec.source == planned.spec.source)
+        });
+    }
+}
+
 impl<'a> Facts<'a> {
     /// What objects are looked at with.
     pub(crate) fn rules(&self) -> Rules<'a> {

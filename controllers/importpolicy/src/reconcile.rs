@@ -129,12 +129,17 @@ async fn changes(policy: &ClusterImportPolicy, since: Since, context: &Arc<Conte
         secrets: shared.secrets.clone(),
     };
     let found = Followed {
-        sources,
+        sources: sources.clone(),
         context: context.clone(),
     };
-    given
+    let outcome = given
         .look(move |facts, looks| part(facts, &since, &found, looks))
-        .await
+        .await;
+    match sources.are_followed() {
+        true => outcome,
+        // One of them may have lost its place meanwhile.
+        false => Outcome::Unclear,
+    }
 }
 
 /// What watches know.
@@ -206,12 +211,13 @@ async fn conclusion(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Co
             retry_if(gone, &name, context),
         );
     }
+    // It may have become whole since it was looked at, or be so no more.
+    let lacked = sources.lack_some();
     let objects = sources.objects();
     context.news.know(&name, objects.len());
     let mut plan = make_plan(policy, memory, resources, objects.clone(), context).await;
-    if sources.lack_some() {
-        // What they are made of may be there.
-        plan.delete.clear();
+    if lacked || sources.lack_some() {
+        plan.leave_to_unknown(|name| context.lifecycles.get(&ObjectRef::new(name)));
     }
     let gone = is_gone(&readiness, trouble.as_ref());
     let summary = carry_out(policy, plan, objects.len(), trouble, context).await;
@@ -704,6 +710,8 @@ mod tests {
         }
     }
 
+    const LIFECYCLES: &str = "/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles";
+
     /// What clusters come to with so much room for them, of which three are large; the policy has a lifecycle of one already.
     async fn conclusion_within(host: &Host, room: usize) -> Conclusion {
         let large = Vec::from_iter((0..20_000u32).map(|at| at.wrapping_mul(2_654_435_761)));
@@ -712,14 +720,19 @@ mod tests {
             host.put(&path, json!({"spec": {"ids": large}}));
         }
         let (lifecycles, mut writer) = reflector::store();
-        let made: PediaClusterLifecycle = serde_json::from_value(json!({
-            "metadata": {"name": "c9", "uid": "l", "ownerReferences": [{"apiVersion": "a/v1",
-                "kind": "ClusterImportPolicy", "name": "karmada", "uid": "u", "controller": true}]},
-            "spec": {"source": {"group": "cluster.karmada.io", "version": "v1alpha1", "resource": "clusters", "name": "c9"},
-                "references": [], "template": "", "creationCondition": ""},
-        }))
-        .unwrap();
-        writer.apply_watcher_event(&watcher::Event::Apply(made));
+        // The second has a name that another object would have by now.
+        for (name, of) in [("c9", "c9"), ("c10", "unknown")] {
+            let path = format!("{LIFECYCLES}/{name}");
+            let made = json!({
+                "metadata": {"ownerReferences": [{"apiVersion": "a/v1",
+                    "kind": "ClusterImportPolicy", "name": "karmada", "uid": "u", "controller": true}]},
+                "spec": {"source": {"group": "cluster.karmada.io", "version": "v1alpha1", "resource": "clusters", "name": of},
+                    "references": [], "template": "", "creationCondition": ""},
+            });
+            host.put(&path, made);
+            let made = serde_json::from_value(host.get(&path).unwrap()).unwrap();
+            writer.apply_watcher_event(&watcher::Event::Apply(made));
+        }
         let watches = Watches::within(host.client(), room, 0);
         let mut changes = std::pin::pin!(watches.changes());
         let context = Arc::new(Context {
@@ -757,6 +770,12 @@ mod tests {
             let words = format!("{}: {}", condition.reason, condition.message);
             assert!(words.starts_with(told), "{words}");
             assert_eq!(host.asked("delete", "pediaclusterlifecycles"), 0);
+            let source = &host.get(&format!("{LIFECYCLES}/c10")).unwrap()["spec"]["source"];
+            let name = match told.starts_with("FailedReconcile") {
+                true => "c10",
+                false => "unknown",
+            };
+            assert_eq!(source["name"], name, "where all are known it is another's");
         }
     }
 

@@ -54,6 +54,8 @@ pub(super) struct State {
     share: Share,
     bytes: usize,
     listing_bytes: usize,
+    /// Of what is there before a list, the bytes of what has come in it again.
+    listing_again: usize,
     /// Bytes of one that is not known at all, for want of room for its name, of those of the list, and of the one that goes on.
     unkept: Option<usize>,
     listing_unkept: Option<usize>,
@@ -145,6 +147,7 @@ impl State {
             Event::Init => {
                 self.listing.clear();
                 self.listing_bytes = 0;
+                self.listing_again = 0;
                 self.listing_unkept = None;
                 Touched::Nothing
             }
@@ -212,14 +215,17 @@ impl State {
         }
     }
 
-    /// What is as it was stays the very same value: by that whoever has looked at it knows it again, and a list takes no room beside the one before.
+    /// What is as it was stays the very same value: by that whoever has looked at it knows it again, and a list takes no room beside the one before. What is new has the
+    /// room that is left by what was there before, be it that it comes again or not: else names that come early would put out those that are known.
     fn known_or(&mut self, found: Found) -> Result<Arc<Found>, usize> {
         let known = self.objects.get(&found.name).cloned();
+        self.listing_again += known.as_ref().map_or(0, |known| known.bytes());
+        let others = self.listing_bytes + self.bytes.saturating_sub(self.listing_again);
         let same = known.as_ref().filter(|known| ***known == found);
         let found = match same {
             Some(same) => same.clone(),
             None => {
-                let fitting = self.fit(self.listing_bytes, found)?;
+                let fitting = self.fit(others, found)?;
                 known.filter(|known| *known == fitting).unwrap_or(fitting)
             }
         };
@@ -319,6 +325,21 @@ mod tests {
             .collect()
     }
 
+    /// And no more is held at its end than there is room for.
+    #[test]
+    fn what_a_list_tells_early_puts_out_nothing_that_is_known() {
+        let bytes = Found::from(object("a", 1)).bytes();
+        let mut state = State::within(Room::of(2 * bytes));
+        list(&mut state, &[("m", 1), ("n", 1)]);
+        list(&mut state, &[("a", 1), ("b", 1), ("m", 1), ("n", 1)]);
+        assert_eq!(known(&state), ["m", "n"]);
+        assert!(state.lacks_some().is_some() && state.bytes <= 2 * bytes);
+        list(&mut state, &[("a", 1), ("n", 1)]);
+        list(&mut state, &[("a", 1), ("n", 1)]);
+        assert_eq!(known(&state), ["a", "n"]);
+        assert_eq!(state.lacks_some(), None);
+    }
+
     #[test]
     fn what_there_is_no_room_for_is_known_by_its_name_until_there_is() {
         let one = Found::from(object("a", 1));
@@ -359,6 +380,8 @@ mod tests {
         assert!(state.trouble().is_some());
         assert_eq!(state.readiness(), Readiness::Listed);
         assert_eq!(list(&mut state, &all), Touched::Nothing);
+        // What went has its room until the end of the list that lacks it.
+        assert_eq!(list(&mut state, &all[1..3]), names(&["a"]));
         assert_eq!(list(&mut state, &all[1..3]), Touched::Everything);
         assert_eq!((known(&state).len(), state.trouble()), (2, None));
         let another = Event::Apply(object("e", 1));
