@@ -287,6 +287,7 @@ impl Claim {
         let renewing = Renewing {
             api: self.api.clone(),
             holder: self.holder.clone(),
+            shares: self.shares,
             lease,
             doubted: Arc::clone(&doubted),
             standing: self.standing.clone(),
@@ -402,6 +403,7 @@ impl Drop for Held {
 struct Renewing {
     api: Objects<Lease>,
     holder: String,
+    shares: bool,
     lease: Lease,
     doubted: Arc<Notify>,
     standing: watch::Sender<LeaseStanding>,
@@ -463,8 +465,14 @@ impl Renewing {
     async fn renew(&mut self) -> Result<bool, Trouble> {
         let now = MicroTime(Timestamp::now());
         let load = *self.load.borrow();
+        let shares = self.shares.then(|| self.holder.clone());
         self.write(|lease| {
             lease.spec.get_or_insert_default().renew_time = Some(now.clone());
+            // Somebody may have taken it away.
+            if let Some(holder) = &shares {
+                let annotations = lease.annotations_mut();
+                annotations.insert(SHARES.to_owned(), holder.clone());
+            }
             if Load::of(lease) != load {
                 let annotations = lease.annotations_mut();
                 annotations.insert(LOAD.to_owned(), load.to_string());

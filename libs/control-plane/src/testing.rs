@@ -226,6 +226,7 @@ impl Host {
         self.change(|store| {
             store.forbidden.clear();
             store.forbidden_of.clear();
+            store.failing.clear();
             store.breaking_watches.clear();
         });
     }

@@ -5,7 +5,7 @@
 //! releases that share nothing do, and those that may not list Leases: then nobody works beside him.
 //!
 //! As with one Lease no clocks are compared, and what was not looked at for a while counts as just changed: who could not look, because the control plane was
-//! away or the process stood still, cannot tell who else could not renew.
+//! away or the process stood still, cannot tell who else could not renew. Nor can who does not see his own Lease renewed: where nobody can write, nobody is gone.
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +28,9 @@ use crate::{Objects, Trouble, TroubleKind};
 
 /// Between two looks after which nothing is known of the time between: a look may go unanswered.
 const BLIND: Duration = Duration::from_secs(ANSWER.as_secs() + RETRY.as_secs() + RENEWAL.as_secs());
+/// Who does not see his own Lease change for longer sees no more who is there. Where writes are refused all of a sudden the others' changed up to a renewal and a look before the own one, and who
+/// did not change for 15 s is gone: 15 - 3 - 2 is still more than this.
+const STALE: Duration = Duration::from_secs(ANSWER.as_secs() + RENEWAL.as_secs());
 /// Who comes takes nothing from others before they have seen him, be it with a look that is late: they have let it go by then.
 const SETTLING: Duration = Duration::from_secs(2 * RETRY.as_secs());
 
@@ -89,10 +92,16 @@ impl Replicas {
                     continue;
                 }
                 Ok(Ok(Joining::Waits(holder))) => self.first.waits_for(&holder),
-                Ok(Err(trouble)) => self.first.cannot_ask(&trouble.message),
+                Ok(Err(trouble)) => {
+                    self.first.cannot_ask(&trouble.message);
+                    if trouble.kind != TroubleKind::Forbidden {
+                        self.count_anew();
+                    }
+                }
                 Err(_) => {
                     let words = format!("no answer within {} s", ANSWER.as_secs());
                     self.first.cannot_ask(&words);
+                    self.count_anew();
                 }
             }
             sleep(RETRY.mul_f64(rand::random_range(0.75..1.25))).await;
@@ -146,6 +155,20 @@ impl Replicas {
         self.seen = numbered.collect();
         self.looked = Some(now);
         Ok(())
+    }
+
+    /// What nobody could write for a while is no sign that somebody is gone.
+    fn count_anew(&mut self) {
+        let others = self.seen.values_mut();
+        let others = others.filter(|seen| seen.holder != self.terms.holder);
+        others.for_each(|seen| seen.since = Instant::now());
+    }
+
+    /// Since when the Lease of this number has been seen as it is; `None` if this process does not have it.
+    fn own_since(&self, number: u32) -> Option<Instant> {
+        let own = self.seen.get(&number);
+        let own = own.filter(|own| own.holder == self.terms.holder);
+        own.map(|own| own.since)
     }
 
     /// Who does all the work, if somebody does.
@@ -295,6 +318,15 @@ async fn look_on_and_on(
                 holder,
                 "another process does all the work, and this one nothing beside it"
             );
+        }
+        match replicas.own_since(number) {
+            None => return info!("this process has lost its place among those who share the work"),
+            // The others see it as it sees them: whoever does not renew is gone.
+            Some(since) if since.elapsed() > STALE => {
+                replicas.count_anew();
+                continue;
+            }
+            Some(_) => {}
         }
         let mut loads = replicas.others();
         members.send_modify(|members| {

@@ -186,22 +186,73 @@ async fn while_the_control_plane_is_away_the_shares_stay_as_they_are() {
     let (one, two) = (joins(&host, "one").await, joins(&host, "two").await);
     sees(&one, &[0, 1]).await;
     sees(&two, &[0, 1]).await;
-    let changes = |place: &Place| {
+    for verb in ["list", "update", "get"] {
+        host.hang(verb, "leases");
+    }
+    assert!(stay_together(&one, &two).await);
+    host.hang_no_more();
+    assert!(stay_together(&one, &two).await);
+}
+
+/// Whether neither of two loses sight of the other for two minutes.
+async fn stay_together(one: &Place, two: &Place) -> bool {
+    let fewer = |place: &Place| {
         let mut members = place.members();
         async move {
             let fewer = members.wait_for(|members| members.loads.len() < 2).await;
             fewer.map(drop)
         }
     };
-    let fewer = futures::future::select(Box::pin(changes(&one)), Box::pin(changes(&two)));
-    for verb in ["list", "update", "get"] {
-        host.hang(verb, "leases");
+    let fewer = futures::future::select(Box::pin(fewer(one)), Box::pin(fewer(two)));
+    timeout(4 * LONG, fewer).await.is_err()
+}
+
+/// Its database is full, or a webhook is away: what all see then is that nobody renews.
+#[tokio::test(start_paused = true)]
+async fn while_the_control_plane_takes_no_writes_the_shares_stay_as_they_are() {
+    let host = host();
+    let (one, two) = (joins(&host, "one").await, joins(&host, "two").await);
+    sees(&one, &[0, 1]).await;
+    sees(&two, &[0, 1]).await;
+    for verb in ["create", "update"] {
+        host.fail_slowly(verb, "leases");
     }
-    let mut fewer = Box::pin(fewer);
-    assert!(timeout(4 * LONG, &mut fewer).await.is_err());
-    host.hang_no_more();
-    assert!(timeout(4 * LONG, &mut fewer).await.is_err());
-    assert_eq!(one.members().borrow().loads.len(), 2);
+    // Who comes meanwhile takes nobody's place as soon as that can be written.
+    let three = tokio::spawn(replicas(&host, "three").join());
+    assert!(stay_together(&one, &two).await);
+    let looks = one.members().borrow().looks;
+    sleep(LONG).await;
+    assert_eq!(
+        one.members().borrow().looks,
+        looks,
+        "nobody is told that he has a cluster"
+    );
+    // Who renews first does not find the other one to be late.
+    host.permit_all();
+    assert!(stay_together(&one, &two).await);
+    assert!(one.members().borrow().looks > looks);
+    let three = three.await.expect("no panic").expect("they share");
+    assert_eq!(three.number(), 2);
+    let holders = [0, 1, 2].map(|number| holder(&host, number));
+    assert_eq!(holders, ["one", "two", "three"]);
+}
+
+/// It sees all, and the others see that it does not renew.
+#[tokio::test(start_paused = true)]
+async fn who_alone_cannot_renew_does_not_count_itself_for_ever() {
+    let host = host();
+    let one = joins(&host, "one").await;
+    host.forbid_of("update", "leases", "l.1");
+    let two = joins(&host, "two").await;
+    sees(&two, &[0, 1]).await;
+    sees(&one, &[0]).await;
+    // Nor can its Lease be taken from it: it sees no more then who has what.
+    let looks = two.members().borrow().looks;
+    sleep(LONG).await;
+    assert_eq!(two.members().borrow().looks, looks);
+    // The right is back, and the others, who look as often, are the first to use it.
+    is_held(&host, 1, "");
+    timeout(RETRY, two.lost()).await.expect("it is seen");
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,6 +297,20 @@ async fn what_one_has_of_the_work_is_seen_by_all_and_not_passed_on_with_its_plac
     sees(&three, &[0, 1]).await;
     let loads = three.members().borrow().loads.clone();
     assert!(loads.values().all(|load| *load == Load::default()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mark_that_is_taken_away_is_put_back() {
+    let host = host();
+    let (one, two) = (joins(&host, "one").await, joins(&host, "two").await);
+    sees(&one, &[0, 1]).await;
+    let mut unmarked = lease(&host, 1);
+    unmarked["metadata"]["annotations"] = json!({});
+    host.put(&format!("{LEASES}/l.1"), unmarked);
+    let is_marked = |host: &Host| lease(host, 1)["metadata"]["annotations"][SHARES] == "two";
+    host.until(is_marked).await;
+    sees(&one, &[0, 1]).await;
+    two.release().await;
 }
 
 #[tokio::test(start_paused = true)]
