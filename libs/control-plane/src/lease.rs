@@ -326,11 +326,13 @@ impl Claim {
     /// The Lease as this process holds it.
     fn as_own(&self, mut lease: Lease) -> Lease {
         lease.spec = Some(taken(lease.spec.take().unwrap_or_default(), &self.holder));
-        if self.shares {
-            let annotations = lease.annotations_mut();
-            annotations.insert(SHARES.to_owned(), self.holder.clone());
-            annotations.remove(LOAD);
-        }
+        let annotations = lease.annotations_mut();
+        annotations.remove(LOAD);
+        match self.shares {
+            true => annotations.insert(SHARES.to_owned(), self.holder.clone()),
+            // It may have shared before.
+            false => annotations.remove(SHARES),
+        };
         lease
     }
 

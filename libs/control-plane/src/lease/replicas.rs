@@ -17,7 +17,6 @@ use futures::TryStreamExt;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Client, ResourceExt};
 use tokio::sync::watch;
-use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -33,6 +32,9 @@ const BLIND: Duration = Duration::from_secs(ANSWER.as_secs() + RETRY.as_secs() +
 const STALE: Duration = Duration::from_secs(ANSWER.as_secs() + RENEWAL.as_secs());
 /// Who comes takes nothing from others before they have seen him, be it with a look that is late: they have let it go by then.
 const SETTLING: Duration = Duration::from_secs(2 * RETRY.as_secs());
+
+/// Between two tries of who shares nothing because he may not list them: a Role that an update or a rollback puts back may be another one in a minute.
+const RIGHTS: Duration = Duration::from_secs(60);
 
 /// Before the next place is tried, where somebody else was faster: a Deployment starts its pods at once.
 const AFTER_ANOTHER: Duration = Duration::from_millis(100);
@@ -86,7 +88,13 @@ impl Replicas {
         loop {
             match timeout(ANSWER, self.try_to_join()).await {
                 Ok(Ok(Joining::Place(number, held))) => return Some(self.place(number, held)),
-                Ok(Ok(Joining::Unshared)) => return None,
+                Ok(Ok(Joining::Unshared)) => {
+                    warn!(
+                        namespace = self.terms.namespace,
+                        "the Leases of those who share the work may not be listed, and this process has all of it or waits: it needs list of leases, and shares it when it has that"
+                    );
+                    return None;
+                }
                 Ok(Ok(Joining::Beaten)) => {
                     sleep(AFTER_ANOTHER.mul_f64(rand::random_range(0.5..1.5))).await;
                     continue;
@@ -105,6 +113,16 @@ impl Replicas {
                 }
             }
             sleep(RETRY.mul_f64(rand::random_range(0.75..1.25))).await;
+        }
+    }
+
+    /// Waits until they may be listed, for who may not when he would join. Safe to cancel.
+    pub async fn may_be_seen(&self) {
+        loop {
+            sleep(RIGHTS.mul_f64(rand::random_range(0.75..1.25))).await;
+            if let Ok(Ok(_)) = timeout(ANSWER, self.leases()).await {
+                return;
+            }
         }
     }
 
@@ -140,9 +158,13 @@ impl Replicas {
         })
     }
 
+    async fn leases(&self) -> Result<Vec<Lease>, Trouble> {
+        self.api.all_objects().try_collect().await
+    }
+
     /// Sees all Leases as they are now.
     async fn look(&mut self) -> Result<(), Trouble> {
-        let leases: Vec<Lease> = self.api.all_objects().try_collect().await?;
+        let leases = self.leases().await?;
         let now = Instant::now();
         let is_blind = |looked| now.duration_since(looked) > BLIND;
         if self.looked.is_none_or(is_blind) {
@@ -297,7 +319,7 @@ impl Place {
     }
 }
 
-/// Looks who is there until somebody works alone. However it ends, the place is over then: nobody would see who comes and goes.
+/// Looks who is there until somebody works alone, or that may not be seen any more. However it ends, the place is over then: nobody would see who comes and goes.
 async fn look_on_and_on(
     mut replicas: Replicas,
     number: u32,
@@ -306,11 +328,19 @@ async fn look_on_and_on(
 ) {
     let _over = over.drop_guard();
     let begun = Instant::now();
-    let mut failing = false;
+    let mut before = None;
     loop {
         sleep(RETRY).await;
         let looked = timeout(ANSWER, replicas.look()).await;
-        if !has_looked(looked, &mut failing) {
+        let looked = looked.unwrap_or_else(|_| Err(Trouble::unanswered()));
+        let trouble = looked.err();
+        let is_forbidden = [&before, &trouble].map(is_forbidden) == [true; 2];
+        tell(before.as_ref(), trouble.as_ref());
+        before = trouble;
+        if is_forbidden {
+            return info!("this process gives its place among those who share the work back");
+        }
+        if before.is_some() {
             continue;
         }
         if let Some(holder) = replicas.alone() {
@@ -342,25 +372,21 @@ async fn look_on_and_on(
     }
 }
 
-/// Whether a look has shown anything. What is news of that is told.
-fn has_looked(looked: Result<Result<(), Trouble>, Elapsed>, failing: &mut bool) -> bool {
-    let words = match looked {
-        Ok(Ok(())) => {
-            if std::mem::take(failing) {
-                info!("the Leases of those who share the work are seen again");
-            }
-            return true;
-        }
-        Ok(Err(trouble)) => trouble.message,
-        Err(_) => format!("no answer within {} s", ANSWER.as_secs()),
-    };
-    if !std::mem::replace(failing, true) {
-        warn!(
-            error = words,
+fn is_forbidden(trouble: &Option<Trouble>) -> bool {
+    let trouble = trouble.as_ref();
+    trouble.is_some_and(|trouble| trouble.kind == TroubleKind::Forbidden)
+}
+
+/// Tells what is news of looks: what came of the one before, and of this one.
+fn tell(before: Option<&Trouble>, trouble: Option<&Trouble>) {
+    match (before, trouble) {
+        (Some(_), None) => info!("the Leases of those who share the work are seen again"),
+        (None, Some(trouble)) => warn!(
+            error = %trouble,
             "the Leases of those who share the work cannot be listed, retrying; the shares stay as they are"
-        );
+        ),
+        _ => {}
     }
-    false
 }
 
 /// The name of the Lease of this number.

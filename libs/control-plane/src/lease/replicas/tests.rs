@@ -271,7 +271,10 @@ async fn nobody_works_beside_one_that_does_not_share() {
     // One that comes back, when the first place is free.
     one.release().await;
     let former = Claim::new(host.client(), &terms("former")).hold().await;
-    assert_eq!(lease(&host, 0)["metadata"]["annotations"][SHARES], "one");
+    // A release that knows of no mark leaves that of who was before.
+    let mut marked = lease(&host, 0);
+    marked["metadata"]["annotations"] = json!({ SHARES: "one" });
+    host.put(&format!("{LEASES}/l"), marked);
     timeout(LONG, two.lost()).await.expect("it works no more");
     former.release().await;
 }
@@ -319,6 +322,36 @@ async fn who_finds_another_in_his_place_has_lost_it() {
     let one = joins(&host, "one").await;
     is_held(&host, 0, "another");
     timeout(LONG, one.lost()).await.expect("lost");
+}
+
+/// Nobody would see who comes, and who is gone.
+#[tokio::test(start_paused = true)]
+async fn who_may_not_list_them_any_more_gives_his_place_back() {
+    let host = host();
+    let (one, two) = (joins(&host, "one").await, joins(&host, "two").await);
+    sees(&one, &[0, 1]).await;
+    // Once is no sign of it: whoever answers for rights may be away for a moment.
+    for _ in 0..8 {
+        host.forbid("list", "leases");
+        sleep(RETRY.mul_f64(0.9)).await;
+        host.permit_all();
+        sleep(RETRY.mul_f64(1.1)).await;
+    }
+    assert!(stay_together(&one, &two).await);
+
+    host.forbid("list", "leases");
+    for place in [one, two] {
+        timeout(LONG, place.lost()).await.expect("lost");
+        place.release().await;
+    }
+    assert!(replicas(&host, "one").join().await.is_none());
+    // It has everything then, and says no more that it shares.
+    let alone = Claim::new(host.client(), &terms("one")).hold().await;
+    host.permit_all();
+    let waits = timeout(4 * LONG, replicas(&host, "two").join()).await;
+    assert!(waits.is_err());
+    alone.release().await;
+    assert_eq!(joins(&host, "two").await.number(), 0);
 }
 
 #[tokio::test(start_paused = true)]
