@@ -31,7 +31,8 @@ pub(crate) async fn weigh(shared: &Shared, place: &Place) -> Infallible {
     loop {
         sleep(PERIOD).await;
         let by_now = received_by_now(&shared.metrics);
-        let cost = cost(&shared.metrics, &received, &by_now);
+        // Nothing is what one pays who has not said it.
+        let cost = cost(&shared.metrics, &received, &by_now).max(1);
         received = by_now;
         let Some((number, mut loads)) = shared.sharing.loads() else {
             continue;
@@ -74,8 +75,12 @@ fn cost(
     more.sum::<u64>() / minutes + OF_A_STREAM * streams
 }
 
-/// A tenth less for who pays a third more than all do on average, and a tenth more again for who pays less.
+/// A tenth less for who pays a third more than all do on average, and a tenth more again for who pays less. While one has not said what he pays, which takes who came a period,
+/// nobody can tell.
 fn next_weight(Load { weight, cost }: Load, costs: &[u64]) -> u32 {
+    if costs.contains(&0) {
+        return weight;
+    }
     let (least, most) = WEIGHTS;
     let mean = costs.iter().sum::<u64>() / (costs.len() as u64).max(1);
     let step = weight.div_ceil(10);
@@ -114,11 +119,27 @@ mod tests {
     }
 
     #[test]
+    fn who_has_not_said_yet_what_he_pays_counts_for_nothing() {
+        check(100, [6, 3, 0], 100);
+        check(90, [6, 3, 0], 90);
+        check(90, [2, 3, 0], 90);
+        check(90, [0, 3, 3], 90);
+    }
+
+    #[test]
     fn where_little_is_done_nothing_moves() {
-        check(100, [2, 0, 0], 100);
-        check(70, [2, 0, 0], 77);
-        assert_eq!(next_weight(Load::default(), &[0]), 100);
-        assert_eq!(next_weight(Load::default(), &[]), 100);
+        let costs = [2 * WORTH, 1, 1];
+        let of = |weight| Load {
+            weight,
+            cost: 2 * WORTH,
+        };
+        assert_eq!(next_weight(of(100), &costs), 100);
+        assert_eq!(next_weight(of(70), &costs), 77);
+        let little = Load {
+            weight: 95,
+            cost: 1,
+        };
+        assert_eq!(next_weight(little, &[1]), 100);
     }
 
     #[test]
