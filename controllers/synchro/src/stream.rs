@@ -502,7 +502,11 @@ impl Stream {
     }
 
     fn fenced(&self) -> Outcome {
-        warn!(stream = %self.writer.what, "another writer took the stream over");
+        const TAKEN_OVER: &str = "another writer took the stream over";
+        let what = &self.writer.what;
+        if self.context.shared.store_outages.begins(what, TAKEN_OVER) {
+            warn!(stream = %what, "{TAKEN_OVER}; others that are taken over are not told of");
+        }
         let words = "another synchro writes this stream";
         self.context.report.stopped(None, words);
         self.context.shared.fenced.notify_one();

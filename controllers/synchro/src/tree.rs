@@ -384,9 +384,11 @@ impl Tree {
         branches.made = Made::default();
         match broke {
             Broke::Lost => {
-                warn!(cluster = %self.name, "{LOST}");
+                if self.shared.store_outages.begins(self.name.as_str(), LOST) {
+                    warn!(cluster = %self.name, "{LOST}; others that are lost alike are not told of");
+                }
                 branches.standing.board.broke_off(LOST);
-                Entry::Lost
+                Entry::lost()
             }
             Broke::Failed(words) => {
                 error!(cluster = %self.name, error = words, "the session of a cluster broke off, it begins anew");
@@ -614,7 +616,7 @@ impl Branches {
         let board = &self.standing.board;
         board.update(|facts| facts.running = Running::Waiting);
         match left {
-            Some(left) if left.is_cancelled() => Entry::Lost,
+            Some(left) if left.is_cancelled() => Entry::lost(),
             _ => Entry::Unknown,
         }
     }

@@ -63,6 +63,15 @@ impl Owner {
             .is_some_and(|(control_plane, _)| control_plane == self.control_plane)
     }
 
+    /// Whether an owner has all clusters of the same shard, while this one has a share of them, or the other way round: they see nothing of each other.
+    pub(crate) fn is_apart_from(&self, owner: &str) -> bool {
+        let own = self.text();
+        match self.replica {
+            None => owner != own && without_replica(owner) == own,
+            Some(_) => owner == without_replica(&own),
+        }
+    }
+
     /// Whether an owner may be one that this synchro took the place of.
     fn may_succeed(&self, owner: &str) -> bool {
         owner.split_once('/').is_none_or(|(_, rest)| {
@@ -224,6 +233,19 @@ mod tests {
         assert_eq!(synchro.looks(29, of((9, 9), (9, 10))), nobody);
         assert_eq!(synchro.looks(58, of((9, 9), (9, 10))), nobody, "one lives");
         assert_eq!(synchro.looks(59, of((9, 9), (9, 10))), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_replica_and_who_has_all_clusters_of_its_shard_are_apart() {
+        let alone = Owner::new("one", "x");
+        let replica = alone.clone().replica(0);
+        assert!(alone.is_apart_from("one/x/0") && replica.is_apart_from("one/x"));
+        for other in ["one/x", "one/y/0", "two/x/0", "one/x/y", ""] {
+            assert!(!alone.is_apart_from(other), "{other}");
+        }
+        for other in ["one/x/0", "one/x/1", "one/y", "two/x", ""] {
+            assert!(!replica.is_apart_from(other), "{other}");
+        }
     }
 
     /// What releases without replicas make of one: a process of theirs that shares the store answers for it as for another shard, and nobody else does.

@@ -21,6 +21,7 @@ use tracing::{info, warn};
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
 use crate::fleet::place::Place;
+use crate::fleet::sharing::REPLACED;
 use crate::fleet::{heartbeat, janitor, weight};
 use crate::told::applied::MANAGER;
 use crate::tree::Ending;
@@ -31,10 +32,6 @@ const LAST_RETRY: Duration = Duration::from_secs(5);
 /// PediaClusters of a list that are asked for at once: their status has half a kilobyte for each of their kinds, and all of a page are held while it
 /// is decoded.
 const PAGE: u32 = 100;
-/// Before a process that was replaced wants its clusters back. Two that never agree (their Leases lie in different namespaces, or they want none)
-/// take them from each other no more often.
-const REPLACED: Duration = Duration::from_secs(30);
-
 /// Why a synchro ended without being told to.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -12,6 +12,10 @@ use crate::fleet::shares::holder_of;
 /// Two looks take four seconds, and no longer than this where the control plane answers.
 const LOOKS: Duration = Duration::from_secs(10);
 
+/// Before a process that was replaced wants its clusters back. Two that never agree (their Leases lie in different namespaces, or they want none)
+/// take them from each other no more often.
+pub(crate) const REPLACED: Duration = Duration::from_secs(30);
+
 /// The replicas among which clusters are shared; none where one process has all.
 #[derive(Clone)]
 pub(crate) struct Sharing(Option<Replica>);

@@ -3,16 +3,22 @@
 //!
 //! A cluster that left by a mistake comes back this way, and so does one that was taken over by a mistake. One that was replaced does not: of two processes
 //! that look after different objects of one name, each would take the place of the other without end. Nor does one that is for another shard by now, which a
-//! watch that hangs does not tell: that is asked; or for another replica of this one, which may have seen sooner who came or went.
+//! watch that hangs does not tell: that is asked; or for another replica of this one, which may have seen sooner who came or went. Where one of two processes shares the clusters and the
+//! other has all, they cannot agree, and none takes a cluster back at once.
 
 use armadex_control_plane::Objects;
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, StoreError};
 use kube::{Client, ResourceExt};
+use tokio::time::Instant;
 
 use crate::config::Shared;
+use crate::fleet::sharing::REPLACED;
 use crate::told::store;
+
+/// Why a cluster waits that a process has by now which sees nothing of this one.
+const APART: &str = "another process that shares no clusters with this one looks after the cluster, which is taken back in half a minute (with --leader-elect=false there may be one process alone; the Leases of others have to be in the same namespace)";
 
 /// Whose entry it is.
 pub(super) struct Entrant<'a> {
@@ -29,8 +35,8 @@ pub(super) enum Entry {
     Unknown,
     /// It has this number.
     Joined(ClusterId),
-    /// The cluster has left since it joined, or another synchro looks after it.
-    Lost,
+    /// The cluster has left since it joined, or another synchro looks after it: since then.
+    Lost(Instant),
 }
 
 /// Why a cluster is not in the store yet.
@@ -69,11 +75,16 @@ impl Unentered {
 }
 
 impl Entry {
+    /// The cluster was lost just now.
+    pub(super) fn lost() -> Self {
+        Self::Lost(Instant::now())
+    }
+
     /// The number of the entry, which is made if need be; or why it cannot be had yet.
     pub(super) async fn number(&mut self, entrant: &Entrant<'_>) -> Result<ClusterId, Unentered> {
         match *self {
             Self::Joined(cluster) => return Ok(cluster),
-            Self::Lost => entrant.may_return().await?,
+            Self::Lost(since) => entrant.may_return(since).await?,
             Self::Unknown => {}
         }
         match entrant.join().await {
@@ -83,7 +94,7 @@ impl Entry {
             }
             Err(error) => {
                 if entrant.shared.has_lost(&error) {
-                    *self = Self::Lost;
+                    *self = Self::lost();
                 }
                 Err(error.into())
             }
@@ -93,7 +104,7 @@ impl Entry {
 
 impl Entrant<'_> {
     /// Whether nobody has taken the place of a cluster that left, and it is for this synchro to look after.
-    async fn may_return(&self) -> Result<(), Unentered> {
+    async fn may_return(&self, lost: Instant) -> Result<(), Unentered> {
         self.is_there().await.map_err(Unentered::Refused)?;
         let holder = self.shared.sink.holder(self.name).await?;
         match holder {
@@ -106,6 +117,11 @@ impl Entrant<'_> {
                  control plane a store of its own",
                     other.owner
                 )))
+            }
+            Some(other)
+                if self.shared.owner.is_apart_from(&other.owner) && lost.elapsed() < REPLACED =>
+            {
+                Err(Unentered::Refused(APART.to_owned()))
             }
             Some(other) if other.owner != self.shared.owner.text() => self.is_own().await,
             _ => Ok(()),

@@ -50,7 +50,7 @@ async fn tell_anew(
     *known = None;
     let told = idle.tell(entrant).await.inspect_err(|error| {
         if entrant.shared.has_lost(error) {
-            *entry = Entry::Lost;
+            *entry = Entry::lost();
         }
     })?;
     *known = told.then_some(idle);

@@ -53,7 +53,7 @@ impl Labels {
             return true;
         };
         if entrant.shared.has_lost(&error) {
-            *entry = Entry::Lost;
+            *entry = Entry::lost();
         }
         if let Some(words) = Unentered::from(error).news(entrant) {
             warn!(cluster = %entrant.name, error = words, "the store was not told of the labels of a cluster, retrying; others that fail alike are not told of");

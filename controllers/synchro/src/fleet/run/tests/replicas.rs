@@ -157,6 +157,43 @@ async fn replicas_share_the_clusters_whoever_comes_ends_or_dies_and_nothing_is_l
     }
 }
 
+/// The last one that begins has all clusters, and the other one does not take them back at once, and says once why.
+#[tokio::test]
+async fn who_shares_and_who_does_not_take_the_clusters_from_each_other_no_more_than_each_half_minute()
+ {
+    let told = warnings();
+    let mut shard = Shard::begin().await;
+    let zero = shard.replica("zero");
+    shard.is_shared_by([0]).await;
+    let (alone, ends) = process_of(&shard.stage, shard.host.client(), configured(None));
+    in_time("nobody shares them", || async {
+        shard.owners().await.is_empty()
+    })
+    .await;
+    // Until what changes is refused, nobody knows.
+    let waits = |line: &String| line.contains("was not entered");
+    in_time("a word", || async {
+        shard.members.iter().for_each(|member| member.adds("b"));
+        told.told().iter().any(waits)
+    })
+    .await;
+    for name in CLUSTERS {
+        in_time(name, || shard.has_stored(name, "b")).await;
+    }
+    // Two looks at who shares them are no reason.
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    assert_eq!(shard.owners().await, []);
+    let told = told.told();
+    assert_eq!(
+        told.len(),
+        3,
+        "of a stream, of a cluster, and why: {told:?}"
+    );
+    ends.cancel();
+    alone.await.expect("no panic");
+    zero.end().await;
+}
+
 /// It goes on until what it has is taken over, and has its share again when it is back.
 #[tokio::test]
 async fn who_is_cut_off_from_the_control_plane_loses_its_share_and_has_it_again() {
