@@ -145,10 +145,12 @@ impl Fleet {
         async move { sharing.are_others_than(&members).await }
     }
 
-    /// Lets clusters go that another replica has now, which waits for nobody. Those that are its own now are in the next list.
-    pub(crate) fn share_anew(&mut self) {
-        self.members = self.shared.sharing.members();
+    /// Lets clusters go that another replica has now, which waits for nobody. Whether some may be its own now that were not, which are in the next list.
+    #[must_use]
+    pub(crate) fn share_anew(&mut self) -> bool {
         let sharing = &self.shared.sharing;
+        let before = std::mem::replace(&mut self.members, sharing.members());
+        let may_gain = sharing.may_gain(&before, &self.members);
         let others = self.trees.keys().filter(|name| !sharing.has(name));
         let others: Vec<_> = others.cloned().collect();
         self.awaited.retain(|name, _| sharing.has(name));
@@ -160,6 +162,7 @@ impl Fleet {
         for name in others {
             self.end(&name, Ending::Released);
         }
+        may_gain
     }
 
     /// Whatever was not seen to leave is not in the list.

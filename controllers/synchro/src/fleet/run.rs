@@ -196,9 +196,10 @@ async fn follow(
         let event = tokio::select! {
             () = cancel.cancelled() => return Ok(()),
             () = shared_anew => {
-                fleet.share_anew();
                 // Nothing is kept of clusters that were others'.
-                events.set(watched());
+                if fleet.share_anew() {
+                    events.set(watched());
+                }
                 continue;
             }
             () = fleet.hand_over() => continue,

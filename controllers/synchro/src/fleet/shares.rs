@@ -18,6 +18,20 @@ pub(crate) fn holder_of(cluster: &str, weights: &BTreeMap<u32, u32>) -> Option<u
     highest.map(|(_, replica)| replica)
 }
 
+/// Whether a replica may have clusters after a change that it did not have before.
+pub(crate) fn may_gain(
+    replica: u32,
+    before: &BTreeMap<u32, u32>,
+    after: &BTreeMap<u32, u32>,
+) -> bool {
+    let Some(own) = before.get(&replica) else {
+        return after.contains_key(&replica);
+    };
+    let weighs_more = after.get(&replica).is_some_and(|after| after > own);
+    let mut others = before.iter().filter(|(other, _)| **other != replica);
+    weighs_more || others.any(|(other, before)| after.get(other).is_none_or(|after| after < before))
+}
+
 /// What a replica draws for a cluster, between 0 and 1, neither included. The same in all releases, or replicas of two would not agree: `SplitMix64`.
 fn draw(seed: u64, replica: u32) -> f64 {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -112,6 +126,46 @@ mod tests {
                 prop_assert!(before == after || *after == heavier);
             }
         }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn who_may_gain_nothing_has_nothing_that_it_did_not_have(
+            before in replicas(),
+            change in replicas(),
+            goes in proptest::option::of(any::<prop::sample::Index>()),
+        ) {
+            let names = names("m");
+            let mut after = before.clone();
+            after.extend(&change);
+            if let Some(goes) = goes {
+                after.remove(goes.get(&Vec::from_iter(before.keys().copied())));
+            }
+            let holders_of = [&before, &after].map(|weights| holders(&names, weights));
+            let [had, has] = &holders_of;
+            for replica in before.keys().chain(after.keys()) {
+                let has_gained = had.iter().zip(has).any(|(had, has)| had != replica && has == replica);
+                prop_assert!(!has_gained || may_gain(*replica, &before, &after), "{replica}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_only_loses_gains_nothing() {
+        let two = BTreeMap::from([(0, 100), (1, 90)]);
+        let check = |after: &[(u32, u32)], expected: [bool; 2]| {
+            let after = after.iter().copied().collect();
+            let may = [0, 1].map(|replica| may_gain(replica, &two, &after));
+            assert_eq!(may, expected, "{after:?}");
+        };
+        check(&[(0, 100), (1, 90), (2, 100)], [false, false]);
+        check(&[(0, 100)], [true, false]);
+        check(&[(0, 90), (1, 90)], [false, true]);
+        check(&[(0, 100), (1, 100)], [false, true]);
+        check(&[(0, 100), (2, 100)], [true, false]);
+        assert!(may_gain(0, &BTreeMap::new(), &two), "who comes");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use armadex_control_plane::{Load, Members};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::fleet::shares::holder_of;
+use crate::fleet::shares::{holder_of, may_gain};
 
 /// Two looks take four seconds, and no longer than this where the control plane answers.
 const LOOKS: Duration = Duration::from_secs(10);
@@ -55,6 +55,12 @@ impl Sharing {
             timeout(LOOKS, seen).await.ok()?.ok()?;
         }
         Some(self.has(cluster))
+    }
+
+    /// Whether some may be its own by the change from these members to those that were not.
+    pub(crate) fn may_gain(&self, before: &BTreeMap<u32, u32>, after: &BTreeMap<u32, u32>) -> bool {
+        let replica = self.0.as_ref();
+        replica.is_some_and(|replica| may_gain(replica.number, before, after))
     }
 
     /// Who shares them now, and what each weighs.
