@@ -267,7 +267,7 @@ pub enum IdentitySource {
     KubeSystemNamespace,
     /// The uid of its Service `default/kubernetes`, where the namespace may not be read.
     KubernetesService,
-    /// The CA bundle by which its API server is believed, and its address, where neither may be read.
+    /// The CA bundle by which its API server is believed, its address and the way to it, where neither may be read.
     CertificateAuthority,
 }
 

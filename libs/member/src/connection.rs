@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::Ipv6Addr;
 
 use http::Uri;
+use http::header::PROXY_AUTHORIZATION;
 use http::uri::Scheme;
 use sha2::{Digest as _, Sha256};
 
@@ -41,7 +42,7 @@ impl Connection {
         has_credential || self.control_plane_proxy.is_none()
     }
 
-    /// Who vouches for whoever is at the address, as a digest of both. `None` where nobody does, or whoever vouches for all the world.
+    /// Who vouches for whoever is at the address, and what leads there, as a digest of all. `None` where nobody does, or whoever vouches for all the world.
     pub(crate) fn authority(&self) -> Option<String> {
         let Trust::Bundle(certificates) = &self.trust else {
             return None;
@@ -54,12 +55,37 @@ impl Connection {
         for certificate in certificates {
             digest.update(Sha256::digest(certificate));
         }
+        for part in self.leading() {
+            digest.update(Sha256::digest(part));
+        }
         let digest = digest.finalize();
         Some(
             digest
                 .iter()
                 .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")),
         )
+    }
+
+    /// What of the way decides which API server answers at the address. By whom it is asked does not: a login to the proxy is a credential as a token is.
+    fn leading(&self) -> Vec<Vec<u8>> {
+        let host = self.server.host();
+        let name = self.server_name.as_deref();
+        let name = name.filter(|name| !name.eq_ignore_ascii_case(host));
+        let name = name.map(|name| format!("tls-server-name {}", name.to_ascii_lowercase()));
+        let mut parts = Vec::from_iter(name.map(String::into_bytes));
+        let Some(proxy) = &self.proxy else {
+            return parts;
+        };
+        let mut headers = Vec::from_iter(&proxy.headers);
+        headers.retain(|(name, _)| *name != PROXY_AUTHORIZATION);
+        // Their names may be spelled in several ways, and the order of what has one name may matter.
+        headers.sort_by_key(|(name, _)| name.as_str());
+        parts.push(format!("proxy {}", normal(&proxy.url)).into_bytes());
+        parts.extend(headers.into_iter().map(|(name, value)| {
+            let name = format!("proxy-header {name}: ").into_bytes();
+            [name.as_slice(), value.expose()].concat()
+        }));
+        parts
     }
 }
 
@@ -151,17 +177,7 @@ impl Endpoint {
 
     /// Scheme, host, port and path as one text that is the same however they are spelled.
     pub(crate) fn normal(&self) -> String {
-        let scheme = if self.is_plain() { "http" } else { "https" };
-        let host = self.host().to_ascii_lowercase();
-        let inner = host.trim_start_matches('[').trim_end_matches(']');
-        let host = match inner.parse::<Ipv6Addr>() {
-            Ok(address) => format!("[{address}]"),
-            Err(_) => host,
-        };
-        let default = if self.is_plain() { 80 } else { 443 };
-        let port = self.0.port_u16().unwrap_or(default);
-        let path = self.0.path().trim_end_matches('/');
-        format!("{scheme}://{host}:{port}{path}")
+        normal(&self.0)
     }
 
     /// The URL of `path_and_query` (which begins with `/`) below this endpoint.
@@ -175,6 +191,24 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.to_string().trim_end_matches('/'))
     }
+}
+
+/// A URL as one text that is the same however its scheme, host and port are spelled.
+fn normal(url: &Uri) -> String {
+    let (scheme, default) = match url.scheme_str().unwrap_or_default() {
+        "http" => ("http", 80),
+        "socks5" => ("socks5", 1080),
+        _ => ("https", 443),
+    };
+    let host = url.host().unwrap_or_default().to_ascii_lowercase();
+    let inner = host.trim_start_matches('[').trim_end_matches(']');
+    let host = match inner.parse::<Ipv6Addr>() {
+        Ok(address) => format!("[{address}]"),
+        Err(_) => host,
+    };
+    let port = url.port_u16().unwrap_or(default);
+    let path = url.path().trim_end_matches('/');
+    format!("{scheme}://{host}:{port}{path}")
 }
 
 fn problem_of(uri: &Uri) -> Option<&'static str> {
@@ -246,6 +280,65 @@ mod tests {
             assert_ne!(other.authority(), known, "{other:?}");
         }
         assert_eq!(of("https://a", Trust::Anyone).authority(), None);
+    }
+
+    /// Behind one address and one CA may be several clusters, as behind a gateway that goes by SNI.
+    #[test]
+    fn what_leads_to_another_cluster_at_the_same_address_makes_another_one_known() {
+        let straight = Connection {
+            trust: Trust::Bundle(vec![b"x".to_vec()]),
+            ..Connection::plain("https://a")
+        };
+        let named = |name: &str| Connection {
+            server_name: Some(name.to_owned()),
+            ..straight.clone()
+        };
+        let proxied = |url: &str, headers: &[(&str, &str)]| {
+            let headers = headers.iter();
+            let headers = headers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let proxy = crate::proxy::parse("test", url, &headers.collect());
+            Connection {
+                proxy: Some(proxy.expect("a proxy")),
+                ..straight.clone()
+            }
+        };
+        let different = [
+            straight.clone(),
+            named("one"),
+            named("two"),
+            proxied("http://p:3128", &[]),
+            proxied("https://p:3128", &[]),
+            proxied("http://q:3128", &[]),
+            proxied("http://p:3128", &[("X-Cluster", "one")]),
+            proxied("http://p:3128", &[("X-Cluster", "two")]),
+            proxied("http://p:3128", &[("X-Cluster", "one,two")]),
+            proxied("http://p:3128", &[("X-Cluster", "two,one")]),
+        ];
+        let known = different.each_ref().map(Connection::authority);
+        let distinct = known.iter().collect::<BTreeSet<_>>();
+        assert_eq!(distinct.len(), different.len(), "{different:?}");
+        let login = ("Proxy-Authorization", "Basic eDp5");
+        for (one, same) in [
+            (named("one"), named("ONE")),
+            (named("A"), straight.clone()),
+            (proxied("http://p", &[]), proxied("HTTP://P:80/", &[login])),
+            (proxied("http://p", &[]), proxied("http://x:y@p", &[])),
+            (
+                proxied("socks5://p", &[]),
+                proxied("socks5://x:y@P:1080", &[]),
+            ),
+            (
+                proxied("http://p", &[("a", "1"), ("b", "2")]),
+                proxied("http://p", &[("B", "2"), ("a", "1")]),
+            ),
+        ] {
+            assert_eq!(one.authority(), same.authority(), "{one:?} {same:?}");
+        }
+        let credentials = Connection {
+            token: Some(Sensitive::new("t")),
+            ..straight.clone()
+        };
+        assert_eq!(credentials.authority(), straight.authority());
     }
 
     #[test]
