@@ -191,7 +191,7 @@ impl Member {
     }
 
     /// Asks `/readyz`, or `/healthz` where there is none. A member that forbids that is there: then it is asked for its version, and where that is forbidden too,
-    /// for a list of one object of this type.
+    /// for a list of one object of this type. One that forbids that as well lets nothing be read.
     pub async fn probe(&self, listed: Option<&GroupVersionResource>) -> Result<(), MemberError> {
         let check = async {
             let mut answer = match self.text("/readyz").await {
@@ -201,22 +201,25 @@ impl Member {
             if self.forbids(&answer) {
                 answer = self.text("/version").await;
             }
-            match listed {
-                Some(resource) if self.forbids(&answer) => self.list_one(resource).await,
-                _ => answer.map(drop),
+            match (self.forbids(&answer), listed) {
+                (true, Some(resource)) => self.list_one(resource).await,
+                (true, None) => Ok(()),
+                (false, _) => answer.map(drop),
             }
         };
-        let answer = within("answer to the health check", PROBE_TIMEOUT, check).await;
-        match self.forbids(&answer) {
-            true => Ok(()),
-            false => answer,
-        }
+        within("answer to the health check", PROBE_TIMEOUT, check).await
+    }
+
+    /// Whether whoever is asked is the control plane, whose refusals may be its own.
+    #[must_use]
+    pub fn is_asked_by_control_plane(&self) -> bool {
+        self.leads == Leads::ByControlPlane
     }
 
     /// Whether it is the member that refuses, which it is not known to be where the control plane is asked for it.
     fn forbids<T>(&self, answer: &Result<T, MemberError>) -> bool {
         let is_forbidden = answer.as_ref().is_err_and(MemberError::is_forbidden);
-        is_forbidden && self.leads != Leads::ByControlPlane
+        is_forbidden && !self.is_asked_by_control_plane()
     }
 
     async fn list_one(&self, resource: &GroupVersionResource) -> Result<(), MemberError> {

@@ -164,14 +164,16 @@ impl Health {
         let words = error.to_string();
         let reason = ClusterHealthyReason::NotReachable;
         let is_news = self.bad(reason, &words).await;
-        let is_lost = self.failures == FAILURES;
-        if is_news && self.is_to_be_told(&words) || is_lost && self.is_to_be_told(LOST) {
+        // One that lets nothing be read answers, and its streams find out by themselves when it does.
+        let answers = error.is_forbidden() && !member.is_asked_by_control_plane();
+        let is_lost = self.failures >= FAILURES && !answers;
+        let is_told = is_news && self.is_to_be_told(&words);
+        if is_told || is_lost && self.is_to_be_told(LOST) {
             warn!(cluster = %self.name, error = %error, failures = self.failures, "the health check failed");
         }
-        if self.failures < FAILURES {
-            Verdict::Fine
-        } else {
-            Verdict::Lost
+        match is_lost {
+            true => Verdict::Lost,
+            false => Verdict::Fine,
         }
     }
 

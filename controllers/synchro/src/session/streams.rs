@@ -162,10 +162,12 @@ impl Streams {
         self.known
     }
 
-    /// A type that is synced, one that goes well if there is such a one.
+    /// A type that is synced, one that goes well if there is such a one: one that waits for its first list may be forbidden.
     pub(super) fn one(&self) -> Option<&GroupVersionResource> {
         let types = self.running.iter();
-        let goes = types.min_by_key(|(_, running)| running.report.fails());
+        let goes = types.min_by_key(|(_, Running { report, .. })| {
+            (report.fails(), report.shown().initial_list)
+        });
         goes.map(|(resource, _)| &resource.gvr)
     }
 

@@ -28,6 +28,38 @@ async fn a_member_that_forbids_to_be_asked_whether_it_is_well_is_synced_all_the_
     act.fleet.shutdown().await;
 }
 
+/// A pause would not help: it is there.
+#[tokio::test]
+async fn a_member_that_forbids_everything_is_not_well_and_its_streams_go_on_when_it_does_not_any_more()
+ {
+    const ALL: [&str; 4] = ["/readyz", "/version", "/api/v1/pods", "/api/v1/configmaps"];
+    let mut act = Act::begin().await;
+    for path in ALL {
+        act.member.answers(path, 403);
+    }
+    act.member.breaks_off();
+    act.comes_to_say("ClusterHealthy", "False").await;
+    act.comes_to_say("Ready", "False").await;
+    act.is_healthy(false).await;
+    let of_pods = act.of_pods();
+    assert_eq!(of_pods["status"], "Error", "{of_pods}");
+    act.member.take_discoveries();
+    let probes = act.member.probes();
+    in_time("more probes", || async { act.member.probes() > probes + 5 }).await;
+    assert!(act.says("ClusterHealthy", "False"));
+    assert!(
+        act.member.take_discoveries().len() < 4,
+        "it was not connected anew"
+    );
+    for path in ALL {
+        act.member.answers(path, 200);
+    }
+    act.comes_to_say("ClusterHealthy", "True").await;
+    in_time("a watch", || async { act.of_pods()["status"] == "Syncing" }).await;
+    assert_eq!(act.lists(), 1);
+    act.fleet.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_right_that_goes_while_a_member_is_synced_leads_to_another_identity() {
     let mut act = Act::begin().await;

@@ -148,7 +148,7 @@ async fn who_forbids_to_be_asked_whether_it_is_well_is_there_and_is_asked_someth
         (&[(VERSION, 503, "")], false, &[READYZ, VERSION]),
         (&[(PODS, 200, "{}")], true, &[READYZ, VERSION, PODS]),
         (&[(PODS, 500, "")], false, &[READYZ, VERSION, PODS]),
-        (&[], true, &[READYZ, VERSION, PODS]),
+        (&[(PODS, 403, "")], false, &[READYZ, VERSION, PODS]),
     ];
     for (answers, is_well, expected) in cases {
         let (member, asked) = member(answers, bundle());
