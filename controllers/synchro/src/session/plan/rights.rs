@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use armadex_crds::{
-    ClusterSyncResources, GroupResources, PediaCluster, PediaClusterSpec, ResourceStatus,
-    member_rights,
+    ClusterSyncResources, GroupResources, IdentitySource, PediaCluster, PediaClusterSpec,
+    ResourceStatus, member_rights,
 };
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
@@ -44,7 +44,7 @@ pub fn member_rights_of(
         .notes
         .extend((!warning.is_empty()).then_some(warning));
     kinds.grant(&mut rights);
-    rights.grant_identity(&cluster.spec);
+    rights.grant_identity(cluster);
     rights.rules.push(member_rights::of_health());
     rights.rules.push(member_rights::of_discovery());
     Ok(rights)
@@ -247,27 +247,34 @@ fn dotted(resource: &str, group: &str) -> String {
 }
 
 impl MemberRights {
-    /// Who the member is has to be known, and something may say that already: see [`armadex_member::Identity`].
-    fn grant_identity(&mut self, spec: &PediaClusterSpec) {
-        let tells = |resource: &str| {
-            self.rules.iter().any(|rule| {
-                let is_of = |names: &Option<Vec<String>>, name: &str| {
-                    let mut names = names.iter().flatten();
-                    names.any(|one| one == name || one == ALL)
-                };
-                is_of(&rule.api_groups, "") && is_of(&rule.resources, resource)
-            })
-        };
-        if tells("namespaces") || tells("services") {
+    /// Who the member is has to be known, and something may say that already: see [`armadex_member::Identity`]. What it is known by now stays granted, or all is
+    /// listed anew. By the control plane another account asks, of which only the surest source is sure to be what the first one tells too.
+    fn grant_identity(&mut self, cluster: &PediaCluster) {
+        let spec = &cluster.spec;
+        let connection = spec.connection.as_ref();
+        let has_two_ways = connection.is_some_and(|way| way.control_plane_proxy.is_some());
+        let known = cluster.status.as_ref().and_then(|status| status.identity);
+        let is_known_by_it = known == Some(IdentitySource::KubeSystemNamespace);
+        if self.tells("namespaces") || self.tells("services") && !has_two_ways && !is_known_by_it {
             return;
         }
-        if is_vouched_for(spec) {
+        if is_vouched_for(spec) && !is_known_by_it {
             let rule = member_rights::in_a_line(&member_rights::of_identity());
             return self.notes.push(format!(
                 "the member is known by its CA bundle and its address, and not told from another cluster that has both: with one rule more, {rule}, it is"
             ));
         }
         self.rules.push(member_rights::of_identity());
+    }
+
+    /// Whether its rules let this resource of the core group be listed.
+    fn tells(&self, resource: &str) -> bool {
+        let has = |names: &Option<Vec<String>>, name: &str| {
+            let mut names = names.iter().flatten();
+            names.any(|one| one == name || one == ALL)
+        };
+        let mut rules = self.rules.iter();
+        rules.any(|rule| has(&rule.api_groups, "") && has(&rule.resources, resource))
     }
 }
 
