@@ -260,8 +260,10 @@ pub struct PediaClusterStatus {
     pub audit: Option<ClusterAudit>,
 }
 
-/// By what a member is told from another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// By what a member is told from another one, the surest first.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub enum IdentitySource {
     /// The uid of its namespace `kube-system`.
     KubeSystemNamespace,

@@ -78,7 +78,7 @@ impl Auditor {
         };
         tokio::select! {
             () = asked => {}
-            () = audits.is_due() => {}
+            () = self.cluster.is_due() => {}
         }
     }
 }

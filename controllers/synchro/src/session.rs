@@ -22,6 +22,7 @@ pub(crate) mod reaching;
 mod rediscovery;
 mod strangers;
 mod streams;
+mod surer;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -80,6 +81,8 @@ enum Pause {
     Changed,
     /// The API server answers, which was asked by the control plane.
     Straight,
+    /// The member says more surely who it is than when it was connected.
+    Known,
     /// The session is to end.
     Cancelled,
 }
@@ -104,7 +107,7 @@ impl Session {
             let Some((reached, way)) = Box::pin(reached).await else {
                 continue;
             };
-            self.returned(&mut away);
+            self.returned(&mut away, reached.identity.source());
             let begun = Instant::now();
             let found = (reached, &way);
             let live = self.live(&wanted, found, &mut ways, &mut health, &mut streams);
@@ -143,8 +146,8 @@ impl Session {
 
     /// The member answers. One that was put back to a backup and has taken so many changes since that it is past what is stored looks as if it had gone on: an
     /// audit finds what it does not have any more.
-    fn returned(&self, away: &mut Away) {
-        if away.returns(Instant::now()) {
+    fn returned(&self, away: &mut Away, known_by: IdentitySource) {
+        if away.returns(Instant::now(), known_by) {
             self.audits.begins_soon();
         }
     }
@@ -255,6 +258,7 @@ impl Session {
         health.concerns(cluster);
         Box::pin(health.reached(version)).await;
         let (name, hurried) = (self.name.clone(), Arc::clone(&streams.discovery().hurried));
+        let mut surer = std::pin::pin!(surer::is_told(&way.member, identity.source()));
         let mut again = std::pin::pin!(ways.straight_again(wanted, way, &name, hurried));
         let connected = streams.connect(cluster, Arc::clone(&way.member), identity);
         let mut resources = wanted.resources.clone();
@@ -272,6 +276,7 @@ impl Session {
                 () = connected.stranger.cancelled() => return Pause::Stranger,
                 () = connected.nameless.cancelled() => return Pause::Nameless,
                 () = &mut again => return Pause::Straight,
+                () = &mut surer => return Pause::Known,
                 () = changed(&mut self.wanted) => {
                     let now = self.wanted.borrow_and_update().clone();
                     if now.connection != wanted.connection {

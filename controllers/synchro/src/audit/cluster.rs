@@ -33,6 +33,16 @@ impl AuditedCluster {
     pub(super) fn compared(&self) -> Compared {
         (self.id, self.connected.identity.as_str().to_owned())
     }
+
+    /// Waits for the time of the next one, which begins soon where the member may have been another one when it was stored.
+    pub(super) async fn is_due(&self) {
+        loop {
+            tokio::select! {
+                () = self.audits.is_due() => return,
+                () = self.connected.was_vouched_for.notified() => self.audits.begins_soon(),
+            }
+        }
+    }
 }
 
 /// What stays while sessions with the member come and go.
@@ -62,7 +72,7 @@ impl Audits {
     }
 
     /// Waits for the time of the next one, or for that of one that a session's end broke off.
-    pub(super) async fn is_due(&self) {
+    async fn is_due(&self) {
         let broken_off = lock(&self.under_way)
             .as_ref()
             .map(|progress| lock(progress).again());
@@ -94,7 +104,7 @@ impl Audits {
         progress
     }
 
-    /// The member was away for a while, and may have been put back to a backup: the next one that begins by itself does so soon.
+    /// The member may have been put back to a backup, or built anew: the next one that begins by itself does so soon.
     pub(crate) fn begins_soon(&self) {
         let mut due = lock(&self.due);
         let soon = Instant::now() + schedule::soon(rand::random());

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use armadex_crds::IdentitySource;
 use tokio::time::Instant;
 
 /// Nobody puts a backup back in less, and a member that comes and goes is not audited each time.
@@ -30,11 +31,15 @@ impl Away {
         }
     }
 
-    /// It answers. Whether it was away for so long that it may have been put back to a backup.
-    pub(super) fn returns(&mut self, now: Instant) -> bool {
+    /// It answers. Whether it was away for so long that it may have been put back to a backup; or built anew, which one that is known by its CA does not tell.
+    pub(super) fn returns(&mut self, now: Instant, known_by: IdentitySource) -> bool {
+        let shortest = match known_by {
+            IdentitySource::CertificateAuthority => Duration::ZERO,
+            IdentitySource::KubeSystemNamespace | IdentitySource::KubernetesService => OUTAGE,
+        };
         match std::mem::replace(self, Self::Not) {
             Self::Unasked | Self::Not => false,
-            Self::Since(since) => now.duration_since(since) >= OUTAGE,
+            Self::Since(since) => now.duration_since(since) >= shortest,
             Self::Long => true,
         }
     }
@@ -49,15 +54,26 @@ mod tests {
         let begun = Instant::now();
         let after = |seconds| begun + Duration::from_secs(seconds);
         let mut away = Away::default();
-        assert!(!away.returns(begun), "it was there");
+        let uid = IdentitySource::KubeSystemNamespace;
+        assert!(!away.returns(begun, uid), "it was there");
         for (seconds, is_long) in [(119, false), (120, true), (0, false)] {
             away.is_away(begun);
             away.is_away(after(seconds));
-            assert_eq!(away.returns(after(seconds)), is_long, "{seconds} s");
+            assert_eq!(away.returns(after(seconds), uid), is_long, "{seconds} s");
         }
         let mut found = Away::default();
         found.is_away(begun);
-        assert!(found.returns(begun));
-        assert!(!found.returns(after(500)), "it was there meanwhile");
+        assert!(found.returns(begun, uid));
+        assert!(!found.returns(after(500), uid), "it was there meanwhile");
+    }
+
+    #[test]
+    fn a_member_that_its_ca_vouches_for_may_be_another_one_however_soon_it_returns() {
+        let (begun, ca) = (Instant::now(), IdentitySource::CertificateAuthority);
+        let mut away = Away::default();
+        assert!(!away.returns(begun, ca), "it was there");
+        away.is_away(begun);
+        assert!(away.returns(begun, ca));
+        assert!(!away.returns(begun, ca), "it was there meanwhile");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use armadex_crds::IdentitySource;
 use armadex_member::{Identity, ListRequest, Member, MemberError};
 use armadex_model::GroupVersionResource;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +31,8 @@ pub(crate) struct Connected {
     pub(crate) stranger: CancellationToken,
     /// Cancelled by the stream that finds that the member does not say any more who it is, in the way in which it did.
     pub(crate) nameless: CancellationToken,
+    /// Told by each stream that goes on from where a member was that only its CA vouched for: one that was built anew since looks the same.
+    pub(crate) was_vouched_for: Notify,
     /// Lists of this cluster that may be read now.
     pub(crate) lists: Arc<ClusterTurns>,
     /// What fails now, over whichever connection.
@@ -80,6 +82,7 @@ impl Connected {
             identity,
             stranger: CancellationToken::new(),
             nameless: CancellationToken::new(),
+            was_vouched_for: Notify::new(),
             lists,
             outages,
             memory,
@@ -169,7 +172,7 @@ impl Connected {
         let wanted = Instant::now();
         let mut also = self.also.lock().await;
         if let Some((_, known)) = also.known.iter().find(|(known, _)| *known == source) {
-            return Ok(known.as_ref() == Some(stored));
+            return Ok(self.goes_on(known.as_ref() == Some(stored), source));
         }
         // It failed while this one waited; the next attempt asks again.
         if let Some((_, error)) = also.failed.as_ref().filter(|(at, _)| *at > wanted) {
@@ -186,7 +189,15 @@ impl Connected {
         };
         let is_known = told.as_ref() == Some(stored);
         also.known.push((source, told));
-        Ok(is_known)
+        Ok(self.goes_on(is_known, source))
+    }
+
+    /// Tells of a member that is the one of before by no more than its CA.
+    fn goes_on(&self, is_known: bool, source: IdentitySource) -> bool {
+        if is_known && source == IdentitySource::CertificateAuthority {
+            self.was_vouched_for.notify_one();
+        }
+        is_known
     }
 }
 
@@ -195,11 +206,44 @@ mod tests {
     use std::future::pending;
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    use armadex_member::{Connection, Trust};
     use futures::FutureExt as _;
     use tokio::io::BufReader;
 
     use super::*;
     use crate::testing::request::{Request, through_pipes};
+
+    /// The CA says nothing of whether it was built anew meanwhile.
+    #[tokio::test]
+    async fn what_was_stored_of_a_member_that_its_ca_vouched_for_is_its_own_and_is_told_of() {
+        let by_bundle = Connection {
+            trust: Trust::Bundle(vec![b"a certificate".to_vec()]),
+            ..Connection::plain("https://member")
+        };
+        let member = Member::through_pipes(&by_bundle, || tokio::io::duplex(1).0);
+        let member = Arc::new(member.expect("a member"));
+        let stored = member.identity_of_watches(IdentitySource::CertificateAuthority);
+        let stored = stored.await.expect("a digest");
+        let connected = connected_as("uid", member);
+        for (stored, is_its_own) in [
+            (Identity::stored("uid"), true),
+            (Identity::stored("ca:other"), false),
+        ] {
+            let is = connected.is(&stored).await;
+            assert_eq!(is.expect("an answer"), is_its_own);
+        }
+        let told = || connected.was_vouched_for.notified().now_or_never();
+        assert!(told().is_none());
+        assert!(connected.is(&stored).await.expect("an answer"));
+        assert!(told().is_some());
+    }
+
+    fn connected_as(identity: &str, member: Arc<Member>) -> Connected {
+        let lists = ClusterTurns::new(Arc::default());
+        let (lists, memory) = (Arc::new(lists), ClusterMemory::of_nobody_else());
+        let identity = Identity::stored(identity);
+        Connected::new(member, identity, lists, Arc::default(), memory)
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_member_whose_answers_take_long_is_not_asked_for_all_at_once() {
@@ -216,15 +260,7 @@ mod tests {
                 pending::<()>().await;
             });
         });
-        let lists = ClusterTurns::new(Arc::default());
-        let (lists, memory) = (Arc::new(lists), ClusterMemory::of_nobody_else());
-        let connected = Connected::new(
-            member,
-            Identity::stored("uid"),
-            lists,
-            Arc::default(),
-            memory,
-        );
+        let connected = connected_as("uid", member);
         let kinds: Vec<_> = (0..KINDS)
             .map(|kind| GroupVersionResource::new("", "v1", format!("kind{kind}")))
             .collect();

@@ -78,11 +78,8 @@ async fn a_right_that_goes_while_a_member_is_synced_leads_to_another_identity() 
     in_time("a list", || async { act.lists() == 2 }).await;
     act.stage.shows(&[POD]).await;
     let watches = act.member.watches();
-    // The right is back, which is found when the member is connected anew.
+    // The right is back, which is found by and by.
     act.member.answers(IDENTITY_PATH, 200);
-    act.member.dies();
-    in_time("a pause", || async { act.of_pods()["reason"] == "Pause" }).await;
-    act.member.returns_as("uid", &["a"]);
     in_time("the former one", || async {
         known_by(&act, "KubeSystemNamespace")
     })

@@ -31,6 +31,7 @@ struct Stage {
 
 /// The stream and the auditor at work.
 struct Act {
+    connected: Arc<Connected>,
     asks: watch::Sender<String>,
     report: Arc<Report>,
     cancel: CancellationToken,
@@ -110,7 +111,7 @@ impl Stage {
             id: self.cluster,
             board: Arc::clone(&self.board),
             metrics: Arc::clone(&self.metrics),
-            connected,
+            connected: Arc::clone(&connected),
             audits: Arc::clone(&self.audits),
         };
         let auditor = Auditor {
@@ -118,6 +119,7 @@ impl Stage {
             asked,
         };
         Act {
+            connected,
             asks,
             report,
             cancel,
@@ -694,6 +696,25 @@ async fn an_audit_waits_for_a_fleet_that_is_being_listed() {
     drop(turns);
     let audit = stage.audit(&act, "patient").await;
     assert_eq!(counts(&audit), [1, 0, 0, 1, 0]);
+    act.end().await;
+}
+
+/// It may have been built anew, by which nothing else is said.
+#[tokio::test(start_paused = true)]
+async fn a_member_of_which_its_ca_alone_says_that_it_is_the_former_one_is_audited_soon_and_once() {
+    let stage = Stage::new(LivingMember::with(&["a"]), 10_000 * HOUR);
+    let act = stage.run();
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(stage.board.facts().audit, None);
+    let told = tokio::time::Instant::now();
+    for _ in 0..2 {
+        act.connected.was_vouched_for.notify_one();
+        tokio::time::sleep(Duration::from_secs(10)).await;
+    }
+    let first = stage.audited(|_| true).await;
+    assert!(told.elapsed() < HOUR);
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(stage.board.facts().audit, Some(first));
     act.end().await;
 }
 
