@@ -49,7 +49,7 @@ use crate::session::health::{Health, PROBE_PERIOD, Verdict};
 use crate::session::plan::{Scope, Served};
 use crate::session::reach::{Reached, Unreached};
 use crate::session::rediscovery::{Found, Rediscovery};
-use crate::session::strangers::Strangers;
+use crate::session::strangers::{Lost, Strangers};
 use crate::session::streams::Streams;
 pub(crate) use crate::session::task::{Session, Wanted};
 use crate::session::ways::{Way, Ways};
@@ -87,6 +87,19 @@ enum Pause {
     Cancelled,
 }
 
+impl Pause {
+    /// Why the cluster that was connected is not there any more as it was known, if it is that.
+    const fn lost(&self) -> Option<Lost> {
+        match self {
+            Self::Stranger => Some(Lost::Another),
+            Self::Nameless => Some(Lost::Nameless),
+            Self::Unhealthy | Self::Changed | Self::Straight | Self::Known | Self::Cancelled => {
+                None
+            }
+        }
+    }
+}
+
 impl Session {
     /// Runs until cancelled, or until the cluster has left the store; streams have written what they held when this returns.
     pub(crate) async fn run(mut self) {
@@ -115,8 +128,9 @@ impl Session {
             self.board.update(|facts| facts.undiscovered = None);
             let lasted = begun.elapsed();
             strangers.connected_for(lasted);
-            let is_lost = matches!(pause, Pause::Unhealthy | Pause::Stranger);
-            Box::pin(streams.stop(is_lost)).await;
+            let lost = pause.lost();
+            let is_paused = matches!(pause, Pause::Unhealthy) || lost.is_some();
+            Box::pin(streams.stop(is_paused)).await;
             way.member.leave_connections();
             ways.lasted(&way, lasted);
             // Whoever waits now does so without a place among those that are asked by the control plane.
@@ -124,12 +138,12 @@ impl Session {
             if matches!(pause, Pause::Unhealthy) {
                 away.is_away(Instant::now());
             }
-            match pause {
-                Pause::Unhealthy | Pause::Nameless if lasted < LIVED => {
+            match (pause, lost) {
+                (Pause::Unhealthy, _) if lasted < LIVED => {
                     self.pause(backoff.next(rand::random())).await;
                 }
-                Pause::Stranger => {
-                    let (words, wait) = strangers.found(rand::random());
+                (_, Some(lost)) => {
+                    let (words, wait) = strangers.found(lost, rand::random());
                     self.strange(words, wait, &mut health).await;
                     if self.pause(wait).await == Paused::Edited {
                         strangers = Strangers::default();
@@ -161,7 +175,7 @@ impl Session {
         }
     }
 
-    /// Says that the cluster that was connected is not the one that answers.
+    /// Says that the cluster that was connected is not the one that answers, as far as is known.
     async fn strange(&self, words: &str, wait: Duration, health: &mut Health) {
         warn!(cluster = %self.name, error = words, wait_s = wait.as_secs(), "the member is left alone for a while");
         let reason = ClusterHealthyReason::NotReachable;

@@ -320,7 +320,7 @@ impl Stream {
     async fn known_by_now(&mut self, position: MemberPosition) -> Result<MemberPosition, Outcome> {
         let connected = Arc::clone(&self.context.connected);
         match connected.is(&Identity::stored(&position.member)).await {
-            Err(error) => Err(self.failed(&error)),
+            Err(error) => Err(self.unrecognized(&error)),
             Ok(false) => Ok(position),
             Ok(true) => Ok(MemberPosition {
                 member: connected.identity.as_str().to_owned(),
@@ -373,18 +373,26 @@ impl Stream {
     async fn recognize(&mut self) -> Result<(), Outcome> {
         let connected = Arc::clone(&self.context.connected);
         match connected.identity_since(self.doubted).await {
-            Err(error) if error.hides_identity() => {
+            Err(error) if connected.hides_who_it_is(&error).await => {
                 // Its session is told, and looks for another way to know it.
                 connected.nameless.cancel();
                 Err(Outcome::Failed)
             }
-            Err(error) => Err(self.failed(&error)),
+            Err(error) => Err(self.unrecognized(&error)),
             Ok(identity) if identity != connected.identity => {
                 // Its session is told, and says the rest.
                 connected.stranger.cancel();
                 Err(Outcome::Failed)
             }
             Ok(_) => Ok(()),
+        }
+    }
+
+    /// The member does not say who it is, and may by and by. What its account lacks for that has nothing to do with the resource.
+    fn unrecognized(&mut self, error: &MemberError) -> Outcome {
+        match error.is_forbidden() {
+            true => self.failed_for(&format!("who the member is: {error}")),
+            false => self.failed(error),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Addresses at which another cluster answers than the one that was connected: a member that was built anew, or a load balancer before several. Pure:
-//! times and chance are passed in.
+//! Addresses at which another cluster answers than the one that was connected: a member that was built anew, or a load balancer before several; and members that
+//! do not say any more who they are. Pure: times and chance are passed in.
 //!
 //! Whoever is connected is listed, and what there is of another cluster goes. Done once that is right; done in turns without end it is two clusters' worth of
 //! lists each time, and whoever searches finds now the one and now the other.
@@ -18,6 +18,17 @@ const STAYED: Duration = Duration::from_secs(600);
 const ANOTHER: &str = "another cluster answers at this address";
 const IN_TURNS: &str =
     "clusters answer at this address in turns, and it has to lead to one of them alone";
+const NAMELESS: &str = "the member does not say any more who it is, in the way in which it did: the account lost that right";
+const AT_TIMES: &str = "the member says who it is at times and at others not: grant the account that right, or take it away";
+
+/// Why nobody goes on where the member that was connected is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// Another one answers.
+    Another,
+    /// It does not say any more who it is, in the way in which it did.
+    Nameless,
+}
 
 /// Clusters that took each other's place at one address.
 #[derive(Debug)]
@@ -41,12 +52,14 @@ impl Strangers {
         }
     }
 
-    /// Another cluster was found. What is told of that, and for how long nobody is connected.
-    pub(super) fn found(&mut self, chance: f64) -> (&'static str, Duration) {
+    /// The member was lost. What is told of that, and for how long nobody is connected.
+    pub(super) fn found(&mut self, lost: Lost, chance: f64) -> (&'static str, Duration) {
         let pause = self.pauses.next(chance);
-        let words = match self.pauses.is_repeated() {
-            true => IN_TURNS,
-            false => ANOTHER,
+        let words = match (lost, self.pauses.is_repeated()) {
+            (Lost::Another, false) => ANOTHER,
+            (Lost::Another, true) => IN_TURNS,
+            (Lost::Nameless, false) => NAMELESS,
+            (Lost::Nameless, true) => AT_TIMES,
         };
         (words, pause)
     }
@@ -61,15 +74,20 @@ mod tests {
     #[test]
     fn clusters_that_answer_in_turns_are_left_alone_for_longer_and_longer() {
         let mut strangers = Strangers::default();
-        let mut found = |lasted| {
-            strangers.connected_for(lasted);
-            let (words, pause) = strangers.found(1.0);
-            (words, pause.as_secs())
-        };
-        assert_eq!(found(MINUTE), (ANOTHER, 5));
-        for pause in [10, 20, 40, 80, 160, 320, 600, 600] {
-            assert_eq!(found(MINUTE), (IN_TURNS, pause));
+        for (lost, once, again) in [
+            (Lost::Another, ANOTHER, IN_TURNS),
+            (Lost::Nameless, NAMELESS, AT_TIMES),
+        ] {
+            let mut found = |lasted| {
+                strangers.connected_for(lasted);
+                let (words, pause) = strangers.found(lost, 1.0);
+                (words, pause.as_secs())
+            };
+            assert_eq!(found(STAYED), (once, 5));
+            for pause in [10, 20, 40, 80, 160, 320, 600, 600] {
+                assert_eq!(found(MINUTE), (again, pause));
+            }
+            assert_eq!(found(STAYED), (once, 5));
         }
-        assert_eq!(found(STAYED), (ANOTHER, 5));
     }
 }

@@ -21,6 +21,10 @@ const ASKING: usize = 4;
 /// seconds, and of a member whose answers take long four more are asked for each second, not all that there are.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 
+/// A member that has just started may refuse everything, and somebody who replaces a role takes a moment: what it is known by is asked for that long before something
+/// else counts, by which all of it may have to be listed.
+const REFUSED_FOR_GOOD: Duration = Duration::from_secs(60);
+
 /// A member that streams are connected with.
 pub(crate) struct Connected {
     /// The connection.
@@ -50,6 +54,8 @@ struct Asked {
     begun: Instant,
     ended: Instant,
     answer: Result<Identity, Arc<MemberError>>,
+    /// Since when each answer was that whoever asks may not.
+    refused: Option<Instant>,
 }
 
 /// Who a member is by other sources than the one it is known by, as far as positions are stored under them.
@@ -76,6 +82,7 @@ impl Connected {
             begun: now,
             ended: now,
             answer: Ok(identity.clone()),
+            refused: None,
         };
         Self {
             member,
@@ -153,13 +160,21 @@ impl Connected {
             let begun = Instant::now();
             let answer = self.member.identity_of_watches(self.identity.source());
             let answer = answer.await.map_err(Arc::new);
+            let is_refused = answer.as_ref().is_err_and(|error| error.is_forbidden());
             *asked = Asked {
                 begun,
                 ended: Instant::now(),
                 answer,
+                refused: is_refused.then(|| asked.refused.unwrap_or(begun)),
             };
         }
         asked.answer.clone()
+    }
+
+    /// Whether this answer to who it is will stay: the member has refused it for a while, or has nothing to tell.
+    pub(crate) async fn hides_who_it_is(&self, error: &MemberError) -> bool {
+        let since = self.asked.lock().await.refused;
+        hides(error, since)
     }
 
     /// Whether it is the member from which something was stored. What was known by another source, before a right came or went, is this one's if that source
@@ -180,7 +195,7 @@ impl Connected {
         }
         let told = match self.member.identity_of_watches(source).await {
             Ok(identity) => Some(identity),
-            Err(error) if error.hides_identity() => None,
+            Err(error) if hides(&error, Some(self.since)) => None,
             Err(error) => {
                 let error = Arc::new(error);
                 also.failed = Some((Instant::now(), Arc::clone(&error)));
@@ -199,6 +214,12 @@ impl Connected {
         }
         is_known
     }
+}
+
+/// Whether who the member is stays hidden, by an answer that was the first of its kind then.
+fn hides(error: &MemberError, since: Option<Instant>) -> bool {
+    let is_for_good = since.is_some_and(|since| since.elapsed() >= REFUSED_FOR_GOOD);
+    error.hides_identity() && (is_for_good || !error.is_forbidden())
 }
 
 #[cfg(test)]

@@ -71,6 +71,10 @@ async fn a_right_that_goes_while_a_member_is_synced_leads_to_another_identity() 
     act.member.tells_its_service("uid-of-service");
     act.member.answers(IDENTITY_PATH, 403);
     act.member.breaks_off();
+    in_time("what is said meanwhile", || async {
+        act.explains("the member does not say any more who it is")
+    })
+    .await;
     in_time("another identity", || async {
         known_by(&act, "KubernetesService")
     })

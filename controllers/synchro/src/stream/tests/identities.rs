@@ -1,6 +1,7 @@
 //! Members that are known by one thing now and by another one later, as rights come and go.
 
 use super::*;
+use crate::testing::{in_time, until};
 
 const SERVICE: &str = "service:uid-of-service";
 
@@ -65,6 +66,8 @@ async fn a_member_that_hides_what_it_was_known_by_is_listed_anew() {
     scene.member.refuses_identity(403);
     scene.member.lists([page(20, "", &[("b", 2)])]);
     let (act, _) = scene.run_as_known(SERVICE);
+    let is_listed = || async { scene.sink.with(|stored| stored.place() == "Live@20") };
+    in_time("a list", is_listed).await;
     scene.comes_to(&["n/b@2"], "Live@20").await;
     assert_eq!(scene.member_of_position(), SERVICE);
     act.end().await;
@@ -94,11 +97,42 @@ async fn who_does_not_say_any_more_who_it_is_is_no_stranger_and_its_session_is_t
     scene.member.watches([Answer::ok("").that_breaks()]);
     scene.member.refuses_identity(403);
     let (act, connected) = scene.run_as_known(IDENTITY);
-    let told = connected.nameless.cancelled();
-    let told = tokio::time::timeout(Duration::from_secs(20), told).await;
-    told.expect("it is told");
+    let begun = Instant::now();
+    in_time("what its session is told", || async {
+        connected.nameless.is_cancelled()
+    })
+    .await;
+    assert!(begun.elapsed() >= Duration::from_secs(60));
     assert!(!connected.stranger.is_cancelled());
     act.end().await;
+}
+
+/// An API server that has just started may refuse everything.
+#[tokio::test]
+async fn who_refuses_for_a_moment_to_say_who_it_is_is_still_known() {
+    let stored_as = Scene::that_had_a_as(IDENTITY).await;
+    stored_as.member.refuses_identity(403);
+    let watched = Scene::new();
+    watched.member.lists([page(10, "", &[("a", 1)])]);
+    watched.member.watches([Answer::ok("").that_breaks()]);
+    watched.member.refuses_identity(403);
+    for (scene, known_by) in [(stored_as, SERVICE), (watched, IDENTITY)] {
+        let (act, connected) = scene.run_as_known(known_by);
+        let words = act.says(ResourceSyncStatus::Error).await;
+        // Of one whose watch broke off that is what is told for a minute.
+        let is_said = words.starts_with("who the member is: ");
+        assert_eq!(is_said, known_by == SERVICE, "{words}");
+        let asked = scene.member.identified();
+        let is_refused = || async { scene.member.identified() > asked };
+        until("a refusal", is_refused).await;
+        scene.member.refuses_identity(0);
+        act.says(ResourceSyncStatus::Syncing).await;
+        let requests = scene.member.requests();
+        let lists = requests.iter().filter(|request| *request == "list");
+        assert_eq!(lists.count(), 1, "{requests:?}");
+        assert!(!connected.nameless.is_cancelled());
+        act.end().await;
+    }
 }
 
 /// One that waits for an answer holds up no other: each tries again.
