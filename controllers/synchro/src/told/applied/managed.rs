@@ -12,10 +12,11 @@ use serde_json::{Map, Value, json};
 /// Who writes, in `managedFields` and Events.
 pub(crate) const MANAGER: &str = "armadex-synchro";
 /// Fields of the status: one that is not in a new status is taken out of the old one.
-pub(super) const FIELDS: [&str; 7] = [
+pub(super) const FIELDS: [&str; 8] = [
     "observedGeneration",
     "apiserver",
     "version",
+    "identity",
     "conditions",
     "syncResources",
     "shardingName",
@@ -151,6 +152,10 @@ fn unite(fields: &mut Value, more: Value) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use kube::CustomResourceExt as _;
+
     use super::*;
 
     fn entry(manager: &str, operation: &str, subresource: &str, fields: &Value) -> Value {
@@ -207,6 +212,17 @@ mod tests {
         ]);
         check(&before, Some(&after));
         check(&after, None);
+    }
+
+    /// What is not among them would stay in the status for ever.
+    #[test]
+    fn all_fields_of_the_status_are_ours() {
+        let crd = serde_json::to_value(PediaCluster::crd()).expect("JSON");
+        let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let status = schema["properties"]["status"]["properties"].as_object();
+        let status = status.expect("fields").keys().map(String::as_str);
+        let (status, ours) = (BTreeSet::from_iter(status), BTreeSet::from(FIELDS));
+        assert_eq!(status, ours);
     }
 
     #[test]
