@@ -43,6 +43,9 @@ pub fn member_rights_of(
     rights
         .notes
         .extend((!warning.is_empty()).then_some(warning));
+    if scope.asks_for_customs() || !kinds.told_now.is_empty() {
+        rights.notes.extend(behind(cluster));
+    }
     kinds.grant(&mut rights);
     rights.grant_identity(cluster);
     rights.rules.push(member_rights::of_health());
@@ -59,6 +62,15 @@ fn reference(spec: &PediaClusterSpec, referred: Option<&ClusterSyncResources>) -
             Reference::To(name.to_owned(), list)
         }
     }
+}
+
+/// A note where the status is not of what is asked for now.
+fn behind(cluster: &PediaCluster) -> Option<String> {
+    let told = cluster.status.as_ref()?.observed_generation?;
+    let now = cluster.metadata.generation.filter(|now| told < *now)?;
+    Some(format!(
+        "the status of the PediaCluster is of generation {told}, and generation {now} is asked for: print it again when the synchro has taken that up"
+    ))
 }
 
 /// What is to be listed and watched, as far as it is known.

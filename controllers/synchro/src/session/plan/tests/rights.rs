@@ -16,7 +16,11 @@ fn told_with(spec: &str, referred: Option<&str>, gates: Gates) -> String {
         let text = format!("{head} ClusterSyncResources\nspec: {{syncResources: {list}}}");
         read_yaml::<ClusterSyncResources>(&text).expect("a list")
     });
-    let rights = match member_rights_of(&cluster, list.as_ref(), gates) {
+    lines(member_rights_of(&cluster, list.as_ref(), gates))
+}
+
+fn lines(rights: Result<MemberRights, String>) -> String {
+    let rights = match rights {
         Ok(rights) => rights,
         Err(error) => return error,
     };
@@ -110,6 +114,25 @@ fn a_star_is_what_the_status_tells_and_all_where_it_tells_nothing() {
     {nonResourceURLs: ["/api", "/api/*", "/apis", "/apis/*"], verbs: ["get"]}
     note: all of group * is asked for: the role has what the status of the PediaCluster tells of, and of what comes later the status says which rule is missing
     "#);
+}
+
+#[test]
+fn a_status_that_is_of_before_the_last_edit_is_told_of() {
+    let note =
+        "note: the status of the PediaCluster is of generation 1, and generation 2 is asked for";
+    for (observed, is_told) in [(1, true), (2, false)] {
+        let status = STATUS.replace(
+            "status:",
+            &format!("status:\n  observedGeneration: {observed}"),
+        );
+        let spec = "spec: {syncResources: [{group: '', resources: ['*']}]}\nmetadata: {name: m, generation: 2}";
+        let cluster: PediaCluster = read_yaml(&format!(
+            "apiVersion: cluster.clusterpedia.io/v1alpha2\nkind: PediaCluster\n{spec}{status}"
+        ))
+        .expect("a PediaCluster");
+        let told = lines(member_rights_of(&cluster, None, Gates::default()));
+        assert_eq!(told.contains(note), is_told, "{told}");
+    }
 }
 
 #[test]
