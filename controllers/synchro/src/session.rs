@@ -36,7 +36,7 @@ use std::time::Duration;
 use armadex_backoff::{Backoff, LIVED, jittered};
 use armadex_crds::IdentitySource;
 use armadex_crds::conditions::ClusterHealthyReason;
-use armadex_member::MemberError;
+use armadex_member::{Member, MemberError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -308,7 +308,7 @@ impl Session {
                     probe.as_mut().reset(Instant::now() + jittered(PROBE_PERIOD, rand::random()));
                 }
                 answer = rediscovery.answer() => {
-                    self.discovers(&answer, &mut rediscovery);
+                    self.discovers(&way.member, &answer, &mut rediscovery);
                     match answer {
                         // What ended by itself begins anew with a whole answer.
                         Ok(None) if streams.any_ended() => rediscovery.now(),
@@ -335,9 +335,14 @@ impl Session {
     }
 
     /// Tells of a member that does not say what it serves.
-    fn discovers<T>(&self, answer: &Result<T, MemberError>, rediscovery: &mut Rediscovery) {
+    fn discovers<T>(
+        &self,
+        member: &Member,
+        answer: &Result<T, MemberError>,
+        rediscovery: &mut Rediscovery,
+    ) {
         if let Err(error) = answer
-            && rediscovery.failed(&reach::undiscovered(error, &self.name))
+            && rediscovery.failed(&reach::undiscovered(error, member, &self.name))
         {
             warn!(cluster = %self.name, error = %error, "discovery failed, retrying");
         }

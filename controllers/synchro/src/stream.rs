@@ -442,11 +442,16 @@ impl Stream {
             }
             return Outcome::Gone;
         }
-        let words = match error.is_forbidden() {
+        let words = match error.is_forbidden() && !self.is_asked_by_control_plane() {
             true => format!("{error}: {}", self.lacking()),
             false => error.to_string(),
         };
         self.failed_for(&words)
+    }
+
+    /// What is refused then may be refused by the control plane, or to whoever it asks as.
+    fn is_asked_by_control_plane(&self) -> bool {
+        self.context.connected.member.is_asked_by_control_plane()
     }
 
     /// The right that its account lacks where the member refuses it.

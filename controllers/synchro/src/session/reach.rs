@@ -167,10 +167,9 @@ pub(super) async fn reach(
 ) -> Result<Reached, Unreached> {
     let (version, identity) = introduced(member, cluster).await?;
     let discovered = discovery.ask(member, &Etags::default()).await;
+    let failed = of_discovery(member, cluster);
     // Nothing is known before, so there is nothing that could be unchanged.
-    let (discovery, etags) = discovered
-        .map_err(of_discovery(cluster))?
-        .unwrap_or_default();
+    let (discovery, etags) = discovered.map_err(failed)?.unwrap_or_default();
     let adopted = sink.adopt(cluster, incarnation, identity.as_str()).await;
     Ok(Reached {
         cluster: adopted.map_err(Unreached::Store)?,
@@ -189,7 +188,7 @@ pub(super) async fn answers(
 ) -> Result<(), Unreached> {
     let (_version, _identity) = introduced(member, cluster).await?;
     let answer = discovery.answers(member).await;
-    answer.map_err(of_discovery(cluster))
+    answer.map_err(of_discovery(member, cluster))
 }
 
 /// Those that have small answers: its version, if that may be asked for, and who it is.
@@ -203,20 +202,29 @@ async fn introduced(
         Err(error) if !error.is_forbidden() => return Err(failed("version")(error)),
         told => told,
     };
-    let right = Some((member_rights::of_identity(), cluster));
+    let right = missing(member, member_rights::of_identity(), cluster);
     let identity = member.identity().await;
     let identity = identity.map_err(|source| unreached(IDENTITY, source, right))?;
     Ok((version, identity))
 }
 
-fn of_discovery(cluster: &ClusterName) -> impl Fn(MemberError) -> Unreached {
-    let right = Some((member_rights::of_discovery(), cluster));
+fn of_discovery(member: &Member, cluster: &ClusterName) -> impl Fn(MemberError) -> Unreached {
+    let right = missing(member, member_rights::of_discovery(), cluster);
     move |source| unreached("discovery", source, right.clone())
 }
 
+/// What is missing where it is the member that refuses, which is not known where the control plane asks it.
+fn missing<'a>(
+    member: &Member,
+    rule: PolicyRule,
+    cluster: &'a ClusterName,
+) -> Option<(PolicyRule, &'a ClusterName)> {
+    (!member.is_asked_by_control_plane()).then_some((rule, cluster))
+}
+
 /// Why a member that is synced does not say what it serves.
-pub(super) fn undiscovered(error: &MemberError, cluster: &ClusterName) -> String {
-    let right = Some((member_rights::of_discovery(), cluster));
+pub(super) fn undiscovered(error: &MemberError, member: &Member, cluster: &ClusterName) -> String {
+    let right = missing(member, member_rights::of_discovery(), cluster);
     format!("{error}{}", advice(error, right))
 }
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use armadex_member::{Connection, Member};
+use armadex_crds::ControlPlaneProxy;
+use armadex_member::{Connection, ControlPlane, Member};
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, watch};
@@ -102,6 +103,18 @@ impl ScriptedMember {
 
     pub(crate) fn connect(&self) -> Arc<Member> {
         Arc::new(Member::new(&Connection::plain(&self.address)).expect("a member"))
+    }
+
+    /// The same as the control plane asks it, below an object of its own.
+    pub(crate) fn behind_control_plane(&self) -> Member {
+        let proxy = ControlPlaneProxy {
+            group: "cluster.karmada.io".to_owned(),
+            version: "v1alpha1".to_owned(),
+            resource: "clusters".to_owned(),
+            name: "m".to_owned(),
+        };
+        let control_plane = ControlPlane::plain(&self.address);
+        Member::by_control_plane(&control_plane, &proxy).expect("a member")
     }
 
     /// One more group is served from now on.

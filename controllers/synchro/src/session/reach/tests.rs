@@ -13,15 +13,19 @@ use crate::testing::{ScriptedMember, Stage, unavailable};
 const KUBE_SYSTEM: &str = "/api/v1/namespaces/kube-system";
 
 async fn reached(stage: &Stage, member: &ScriptedMember) -> Result<Reached, Unreached> {
+    asked(stage, &member.connect()).await
+}
+
+async fn asked(stage: &Stage, member: &Member) -> Result<Reached, Unreached> {
     let sink: Arc<dyn Sink> = Arc::clone(&stage.breaking) as _;
-    let (cluster, member) = (name("m"), member.connect());
+    let cluster = name("m");
     let discovery = ClusterDiscovery::new(
         Arc::default(),
         cluster.clone(),
         ClusterMemory::of_nobody_else(),
         InLine::default(),
     );
-    reach(&member, &*sink, (&cluster, "uid-m"), &discovery).await
+    reach(member, &*sink, (&cluster, "uid-m"), &discovery).await
 }
 
 #[tokio::test]
@@ -90,6 +94,23 @@ async fn who_may_not_ask_is_told_which_right_is_missing() {
         let error = reached(&stage, &member).await.err().expect("an error");
         assert_eq!(error.to_string(), expected);
         assert!(error.is_forbidden());
+        member.answers(path, 200);
+    }
+}
+
+/// It may be the control plane that refuses, or refuses to let it be asked: the role in the member may lack nothing.
+#[tokio::test]
+async fn no_right_is_said_to_be_missing_where_the_control_plane_asks() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid-of-member", &[]).await;
+    let joined = stage.store.sink.join(&name("m"), "uid-m", "one/").await;
+    joined.expect("joined");
+    for path in ["/apis", KUBE_SYSTEM] {
+        member.answers(path, 403);
+        let asked = asked(&stage, &member.behind_control_plane()).await;
+        let error = asked.err().expect("an error");
+        assert!(error.is_forbidden(), "{error}");
+        assert!(!error.to_string().contains("lacks"), "{error}");
         member.answers(path, 200);
     }
 }

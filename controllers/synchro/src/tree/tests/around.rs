@@ -127,6 +127,28 @@ async fn a_member_of_which_there_is_no_credential_is_asked_by_the_control_plane_
     fleet.shutdown().await;
 }
 
+/// It may be a right of whoever it asks as, or one on the control plane itself.
+#[tokio::test]
+async fn of_a_resource_that_is_refused_by_the_control_plane_no_rule_is_said_to_be_missing() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    member.answers("/api/v1/pods", 403);
+    let nowhere = ScriptedMember::start("nobody", &[]).await;
+    let spec = spec_without_credentials(nowhere.address(), &member);
+    record(&host, &spec);
+    let mut fleet = synchro_by(&stage, &host, &member);
+    stage.relist(&mut fleet, [write(&host, "east", &spec)]);
+    let told = || {
+        let object = host.get(&format!("{CLUSTERS}/east"));
+        object.map_or_else(String::new, |object| {
+            object["status"]["syncResources"].to_string()
+        })
+    };
+    in_time("a refusal", || async { told().contains("as a test says") }).await;
+    assert!(!told().contains("lacks"), "{}", told());
+    fleet.shutdown().await;
+}
+
 #[tokio::test]
 async fn an_api_server_that_refuses_is_not_gone_around() {
     let (stage, host) = (Stage::new().await, host());
