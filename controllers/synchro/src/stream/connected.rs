@@ -63,6 +63,8 @@ struct Asked {
 struct Also {
     /// `None` where it does not say.
     known: Vec<(IdentitySource, Option<Identity>)>,
+    /// Since when it was refused to say that.
+    refused: Option<Instant>,
     /// When the last question failed, and how.
     failed: Option<(Instant, Arc<MemberError>)>,
 }
@@ -195,13 +197,17 @@ impl Connected {
         }
         let told = match self.member.identity_of_watches(source).await {
             Ok(identity) => Some(identity),
-            Err(error) if hides(&error, Some(self.since)) => None,
+            Err(error) if hides(&error, also.refused) => None,
             Err(error) => {
+                if error.is_forbidden() {
+                    also.refused.get_or_insert_with(Instant::now);
+                }
                 let error = Arc::new(error);
                 also.failed = Some((Instant::now(), Arc::clone(&error)));
                 return Err(error);
             }
         };
+        also.refused = None;
         let is_known = told.as_ref() == Some(stored);
         also.known.push((source, told));
         Ok(self.goes_on(is_known, source))
@@ -229,7 +235,7 @@ mod tests {
 
     use armadex_member::{Connection, Trust};
     use futures::FutureExt as _;
-    use tokio::io::BufReader;
+    use tokio::io::{AsyncWriteExt as _, BufReader};
 
     use super::*;
     use crate::testing::request::{Request, through_pipes};
@@ -257,6 +263,27 @@ mod tests {
         assert!(told().is_none());
         assert!(connected.is(&stored).await.expect("an answer"));
         assert!(told().is_some());
+    }
+
+    /// However long the streams are connected by then.
+    #[tokio::test(start_paused = true)]
+    async fn what_was_stored_counts_as_a_strangers_once_who_that_is_was_refused_for_a_minute() {
+        let member = through_pipes(|pipe| {
+            tokio::spawn(async move {
+                let mut socket = BufReader::new(pipe);
+                Request::read(&mut socket).await;
+                let answer = "HTTP/1.1 403 X\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}";
+                // Whoever asked may have gone.
+                let _ = socket.write_all(answer.as_bytes()).await;
+            });
+        });
+        let (connected, stored) = (connected_as("service:uid", member), Identity::stored("uid"));
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        assert!(connected.is(&stored).await.is_err());
+        tokio::time::sleep(REFUSED_FOR_GOOD / 2).await;
+        assert!(connected.is(&stored).await.is_err());
+        tokio::time::sleep(REFUSED_FOR_GOOD / 2).await;
+        assert!(!connected.is(&stored).await.expect("an answer"));
     }
 
     fn connected_as(identity: &str, member: Arc<Member>) -> Connected {
