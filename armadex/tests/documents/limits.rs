@@ -508,7 +508,7 @@ const LIMITS_BY_FLAG: [(&str, &str); 10] = [
 ];
 
 /// What docs/limits.md says of what the controllers hold, and the constant that makes it so.
-const LIMITS_OF_THE_CONTROLLERS: [(&str, &str, &str); 8] = [
+const LIMITS_OF_THE_CONTROLLERS: [(&str, &str, &str); 10] = [
     (
         "| an object that is kept whole | 256 KiB,",
         "libs/policy/src/watches/object.rs",
@@ -525,14 +525,24 @@ const LIMITS_OF_THE_CONTROLLERS: [(&str, &str, &str); 8] = [
         "const PARTS: usize = 128;",
     ),
     (
-        "of one namespace | 96 MiB |",
-        "libs/policy/src/watches/state.rs",
-        "const ROOM: usize = 96 << 20;",
+        "| all source objects, packed | 64 MiB |",
+        "libs/policy/src/watches/shared.rs",
+        "const SOURCES: usize = 64 << 20;",
     ),
     (
-        "that lifecycles refer to | 96 MiB |",
-        "libs/policy/src/watches/state.rs",
-        "const ROOM: usize = 96 << 20;",
+        "that lifecycles refer to, packed | 64 MiB |",
+        "libs/policy/src/watches/shared.rs",
+        "const REFERENCES: usize = 64 << 20;",
+    ),
+    (
+        "again every five minutes until",
+        "libs/policy/src/watches/follow.rs",
+        "const RELIST: Duration = Duration::from_secs(300);",
+    ),
+    (
+        "refers to within a minute",
+        "libs/policy/src/watches/namespace.rs",
+        "const ROOM_AGAIN: Duration = Duration::from_secs(60);",
     ),
     (
         "by a synchro too | 4 MiB, or two objects |",
