@@ -151,6 +151,8 @@ pub struct Held {
     doubted: Arc<Notify>,
     give_back: CancellationToken,
     load: watch::Sender<Load>,
+    /// How often it was renewed.
+    renewals: watch::Receiver<u64>,
     task: JoinHandle<()>,
 }
 
@@ -284,6 +286,7 @@ impl Claim {
         let (lost, give_back) = (CancellationToken::new(), CancellationToken::new());
         let doubted = Arc::new(Notify::new());
         let load = watch::Sender::new(Load::default());
+        let (renewed, renewals) = watch::channel(0);
         let renewing = Renewing {
             api: self.api.clone(),
             holder: self.holder.clone(),
@@ -292,6 +295,7 @@ impl Claim {
             doubted: Arc::clone(&doubted),
             standing: self.standing.clone(),
             load: load.subscribe(),
+            renewed,
         };
         let work = renewing.run(lost.clone(), give_back.clone());
         Held {
@@ -299,6 +303,7 @@ impl Claim {
             doubted,
             give_back,
             load,
+            renewals,
             task: tokio::spawn(work),
         }
     }
@@ -410,6 +415,7 @@ struct Renewing {
     doubted: Arc<Notify>,
     standing: watch::Sender<LeaseStanding>,
     load: watch::Receiver<Load>,
+    renewed: watch::Sender<u64>,
 }
 
 impl Drop for Renewing {
@@ -440,6 +446,7 @@ impl Renewing {
                     if std::mem::take(&mut failing) {
                         info!(lease = self.lease.name_any(), "the Lease is renewed again");
                     }
+                    self.renewed.send_modify(|times| *times += 1);
                     wait = RENEWAL;
                     continue;
                 }

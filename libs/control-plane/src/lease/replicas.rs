@@ -259,7 +259,12 @@ impl Replicas {
         };
         let (sender, members) = watch::channel(Members { loads, looks: 0 });
         let over = CancellationToken::new();
-        let looking = look_on_and_on(self, number, sender, over.clone());
+        let own = Own {
+            number,
+            renewals: held.renewals.clone(),
+            unseen_since: None,
+        };
+        let looking = look_on_and_on(self, own, sender, over.clone());
         Place {
             number,
             held,
@@ -319,25 +324,45 @@ impl Place {
     }
 }
 
+/// The own place, for who looks at those of others.
+struct Own {
+    number: u32,
+    renewals: watch::Receiver<u64>,
+    /// How often the own Lease had been renewed when the right to list them was missing first, since when it is.
+    unseen_since: Option<u64>,
+}
+
+impl Own {
+    /// Whether Leases may not be listed while the own one is renewed: then one of all can have the work. Where nothing about them is allowed nobody could have a place again, and
+    /// once is no sign of it: whoever answers for rights may be away for a moment.
+    fn is_blind(&mut self, trouble: Option<&Trouble>) -> bool {
+        if trouble.is_none_or(|trouble| trouble.kind != TroubleKind::Forbidden) {
+            self.unseen_since = None;
+            return false;
+        }
+        let now = *self.renewals.borrow();
+        now > *self.unseen_since.get_or_insert(now)
+    }
+}
+
 /// Looks who is there until somebody works alone, or that may not be seen any more. However it ends, the place is over then: nobody would see who comes and goes.
 async fn look_on_and_on(
     mut replicas: Replicas,
-    number: u32,
+    mut own: Own,
     members: watch::Sender<Members>,
     over: CancellationToken,
 ) {
     let _over = over.drop_guard();
-    let begun = Instant::now();
+    let (begun, number) = (Instant::now(), own.number);
     let mut before = None;
     loop {
         sleep(RETRY).await;
         let looked = timeout(ANSWER, replicas.look()).await;
         let looked = looked.unwrap_or_else(|_| Err(Trouble::unanswered()));
         let trouble = looked.err();
-        let is_forbidden = [&before, &trouble].map(is_forbidden) == [true; 2];
         tell(before.as_ref(), trouble.as_ref());
         before = trouble;
-        if is_forbidden {
+        if own.is_blind(before.as_ref()) {
             return info!("this process gives its place among those who share the work back");
         }
         if before.is_some() {
@@ -370,11 +395,6 @@ async fn look_on_and_on(
         // Tried again with the next look; what is wrong is told where the own Lease is renewed.
         let _ = timeout(ANSWER, replicas.free_one()).await;
     }
-}
-
-fn is_forbidden(trouble: &Option<Trouble>) -> bool {
-    let trouble = trouble.as_ref();
-    trouble.is_some_and(|trouble| trouble.kind == TroubleKind::Forbidden)
 }
 
 /// Tells what is news of looks: what came of the one before, and of this one.

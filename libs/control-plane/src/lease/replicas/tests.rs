@@ -354,6 +354,21 @@ async fn who_may_not_list_them_any_more_gives_his_place_back() {
     assert_eq!(joins(&host, "two").await.number(), 0);
 }
 
+/// As when their role is deleted and made anew: nobody could have a place again.
+#[tokio::test(start_paused = true)]
+async fn who_may_do_nothing_with_them_keeps_his_place() {
+    let host = host();
+    let (one, two) = (joins(&host, "one").await, joins(&host, "two").await);
+    sees(&one, &[0, 1]).await;
+    sees(&two, &[0, 1]).await;
+    for verb in ["list", "get", "update"] {
+        host.forbid(verb, "leases");
+    }
+    assert!(stay_together(&one, &two).await);
+    host.permit_all();
+    assert!(stay_together(&one, &two).await);
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_may_not_list_them_works_alone() {
     let host = host();
