@@ -56,6 +56,18 @@ pub fn of_identity() -> PolicyRule {
     }
 }
 
+/// To go on knowing who it is, where it is known by the Service of its API server.
+#[must_use]
+pub fn of_service() -> PolicyRule {
+    PolicyRule {
+        api_groups: Some(owned(&[""])),
+        resources: Some(owned(&["services"])),
+        resource_names: Some(owned(&["kubernetes"])),
+        verbs: owned(&["list"]),
+        ..PolicyRule::default()
+    }
+}
+
 fn of_paths(paths: &[&str]) -> PolicyRule {
     PolicyRule {
         non_resource_urls: Some(owned(paths)),

@@ -8,9 +8,19 @@ use tokio::time::Instant;
 /// Nobody puts a backup back in less, and a member that comes and goes is not audited each time.
 const OUTAGE: Duration = Duration::from_secs(120);
 
+/// One that is known by its CA is audited for less as well, and no more often than this: one that fails a few probes now and then would be audited all the time.
+const SHORT_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// Whether a member answers, and when a short outage counted last.
+#[derive(Debug, Default)]
+pub(super) struct Away {
+    state: State,
+    short: Option<Instant>,
+}
+
 /// Since when a member does not answer.
 #[derive(Debug, Default)]
-pub(super) enum Away {
+enum State {
     /// It was not asked yet. If it does not answer, nobody knows for how long it has not: a session may have ended meanwhile, or a process.
     #[default]
     Unasked,
@@ -24,24 +34,31 @@ pub(super) enum Away {
 impl Away {
     /// It does not answer.
     pub(super) fn is_away(&mut self, now: Instant) {
-        match self {
-            Self::Unasked => *self = Self::Long,
-            Self::Not => *self = Self::Since(now),
-            Self::Since(_) | Self::Long => {}
+        match self.state {
+            State::Unasked => self.state = State::Long,
+            State::Not => self.state = State::Since(now),
+            State::Since(_) | State::Long => {}
         }
     }
 
     /// It answers. Whether it was away for so long that it may have been put back to a backup; or built anew, which one that is known by its CA does not tell.
     pub(super) fn returns(&mut self, now: Instant, known_by: IdentitySource) -> bool {
-        let shortest = match known_by {
-            IdentitySource::CertificateAuthority => Duration::ZERO,
-            IdentitySource::KubeSystemNamespace | IdentitySource::KubernetesService => OUTAGE,
+        let is_short = match std::mem::replace(&mut self.state, State::Not) {
+            State::Unasked | State::Not => return false,
+            State::Since(since) => now.duration_since(since) < OUTAGE,
+            State::Long => false,
         };
-        match std::mem::replace(self, Self::Not) {
-            Self::Unasked | Self::Not => false,
-            Self::Since(since) => now.duration_since(since) >= shortest,
-            Self::Long => true,
+        let counts =
+            !is_short || known_by == IdentitySource::CertificateAuthority && self.is_due(now);
+        if counts && is_short {
+            self.short = Some(now);
         }
+        counts
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        let last = self.short;
+        last.is_none_or(|last| now.duration_since(last) >= SHORT_EVERY)
     }
 }
 
@@ -68,12 +85,18 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_its_ca_vouches_for_may_be_another_one_however_soon_it_returns() {
+    fn a_member_that_its_ca_vouches_for_may_be_another_one_however_soon_it_returns_which_counts_once_an_hour()
+     {
         let (begun, ca) = (Instant::now(), IdentitySource::CertificateAuthority);
         let mut away = Away::default();
         assert!(!away.returns(begun, ca), "it was there");
         away.is_away(begun);
         assert!(away.returns(begun, ca));
         assert!(!away.returns(begun, ca), "it was there meanwhile");
+        for (minutes, counts) in [(59, false), (60, true), (61, false)] {
+            let now = begun + Duration::from_secs(minutes * 60);
+            away.is_away(now);
+            assert_eq!(away.returns(now, ca), counts, "{minutes}");
+        }
     }
 }

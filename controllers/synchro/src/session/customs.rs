@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use armadex_crds::member_rights;
 use armadex_member::{ListRequest, Member, MemberError};
 use armadex_model::GroupVersionResource;
 use tokio::time::timeout;
@@ -23,9 +24,6 @@ const MOST: usize = 10_000;
 /// For all pages. Whoever takes longer is asked again.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What the member has to let us do.
-const RULE: &str = "add apiGroups [\"apiextensions.k8s.io\"], resources [\"customresourcedefinitions\"], verbs [\"list\", \"watch\"]";
-
 /// A name by its group, `plural.group`.
 type Names = BTreeMap<String, BTreeSet<String>>;
 
@@ -33,9 +31,21 @@ type Names = BTreeMap<String, BTreeSet<String>>;
 pub(super) async fn ask(member: &Member, memory: &ClusterMemory) -> Customs {
     match timeout(LONGEST, listed(member, memory)).await {
         Ok(Ok(names)) => Customs::Named(names),
-        Ok(Err(error)) if error.code() == Some(403) => Customs::Untold(format!("{error}; {RULE}")),
-        Ok(Err(error)) => Customs::Untold(error.to_string()),
+        Ok(Err(error)) => Customs::Untold(refused(member, &error)),
         Err(_) => Customs::Untold(format!("it took longer than {} s", LONGEST.as_secs())),
+    }
+}
+
+/// In words, with the rule that is missing in the member, if it is the member that says so.
+fn refused(member: &Member, error: &MemberError) -> String {
+    let is_of_member = error.code() == Some(403) && !member.is_asked_by_control_plane();
+    let rule = member_rights::of_changes().into_iter().next();
+    match rule.filter(|_| is_of_member) {
+        Some(rule) => {
+            let rule = member_rights::in_a_line(&rule);
+            format!("{error}; the account's ClusterRole lacks {rule}")
+        }
+        None => error.to_string(),
     }
 }
 

@@ -267,6 +267,12 @@ impl MemberRights {
         let has_two_ways = connection.is_some_and(|way| way.control_plane_proxy.is_some());
         let known = cluster.status.as_ref().and_then(|status| status.identity);
         let is_known_by_it = known == Some(IdentitySource::KubeSystemNamespace);
+        if known == Some(IdentitySource::KubernetesService) && !self.tells("services") {
+            self.rules.push(member_rights::of_service());
+            if !has_two_ways {
+                return;
+            }
+        }
         if self.tells("namespaces") || self.tells("services") && !has_two_ways && !is_known_by_it {
             return;
         }

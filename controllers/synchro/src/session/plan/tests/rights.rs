@@ -211,6 +211,7 @@ fn the_namespace_kube_system_is_read_on_where_the_member_is_known_by_it() {
         ("KubeSystemNamespace", "services", true),
         ("KubeSystemNamespace", "namespaces", false),
         ("KubernetesService", "services", false),
+        ("KubernetesService", "pods", false),
         ("CertificateAuthority", "pods", false),
     ] {
         let told = told(&format!(
@@ -218,6 +219,10 @@ fn the_namespace_kube_system_is_read_on_where_the_member_is_known_by_it() {
         ));
         let has = told.lines().any(|line| line == rule);
         assert_eq!(has, is_read, "{identity} {resource}: {told}");
+        let service = member_rights::in_a_line(&member_rights::of_service());
+        let has = told.lines().any(|line| line == service);
+        let is_known_by_it = identity == "KubernetesService" && resource == "pods";
+        assert_eq!(has, is_known_by_it, "{identity} {resource}: {told}");
     }
 }
 
