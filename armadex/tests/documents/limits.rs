@@ -540,7 +540,7 @@ const LIMITS_OF_THE_CONTROLLERS: [(&str, &str, &str); 10] = [
         "const RELIST: Duration = Duration::from_secs(300);",
     ),
     (
-        "refers to within a minute",
+        "refers to in a namespace within a minute",
         "libs/policy/src/watches/namespace.rs",
         "const ROOM_AGAIN: Duration = Duration::from_secs(60);",
     ),
