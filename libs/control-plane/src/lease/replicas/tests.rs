@@ -183,15 +183,21 @@ fn client_that_is_cut_off(host: &Host, cut_off: Arc<AtomicBool>) -> Client {
 #[tokio::test(start_paused = true)]
 async fn while_the_control_plane_is_away_the_shares_stay_as_they_are() {
     let host = host();
-    let (one, two) = (joins(&host, "one").await, joins(&host, "two").await);
-    sees(&one, &[0, 1]).await;
-    sees(&two, &[0, 1]).await;
+    let (one, two) = two_of(&host).await;
     for verb in ["list", "update", "get"] {
         host.hang(verb, "leases");
     }
     assert!(stay_together(&one, &two).await);
     host.hang_no_more();
     assert!(stay_together(&one, &two).await);
+}
+
+/// Two that see each other.
+async fn two_of(host: &Host) -> (Place, Place) {
+    let (one, two) = (joins(host, "one").await, joins(host, "two").await);
+    sees(&one, &[0, 1]).await;
+    sees(&two, &[0, 1]).await;
+    (one, two)
 }
 
 /// Whether neither of two loses sight of the other for two minutes.
@@ -211,9 +217,7 @@ async fn stay_together(one: &Place, two: &Place) -> bool {
 #[tokio::test(start_paused = true)]
 async fn while_the_control_plane_takes_no_writes_the_shares_stay_as_they_are() {
     let host = host();
-    let (one, two) = (joins(&host, "one").await, joins(&host, "two").await);
-    sees(&one, &[0, 1]).await;
-    sees(&two, &[0, 1]).await;
+    let (one, two) = two_of(&host).await;
     for verb in ["create", "update"] {
         host.fail_slowly(verb, "leases");
     }
@@ -358,9 +362,7 @@ async fn who_may_not_list_them_any_more_gives_his_place_back() {
 #[tokio::test(start_paused = true)]
 async fn who_may_do_nothing_with_them_keeps_his_place() {
     let host = host();
-    let (one, two) = (joins(&host, "one").await, joins(&host, "two").await);
-    sees(&one, &[0, 1]).await;
-    sees(&two, &[0, 1]).await;
+    let (one, two) = two_of(&host).await;
     for verb in ["list", "get", "update"] {
         host.forbid(verb, "leases");
     }
