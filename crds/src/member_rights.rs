@@ -47,23 +47,21 @@ pub fn of_health() -> PolicyRule {
 /// To know who it is.
 #[must_use]
 pub fn of_identity() -> PolicyRule {
-    PolicyRule {
-        api_groups: Some(owned(&[""])),
-        resources: Some(owned(&["namespaces"])),
-        resource_names: Some(owned(&["kube-system"])),
-        verbs: owned(&["get"]),
-        ..PolicyRule::default()
-    }
+    of_one("namespaces", "kube-system", "get")
 }
 
 /// To go on knowing who it is, where it is known by the Service of its API server.
 #[must_use]
 pub fn of_service() -> PolicyRule {
+    of_one("services", "kubernetes", "list")
+}
+
+fn of_one(resource: &str, name: &str, verb: &str) -> PolicyRule {
     PolicyRule {
         api_groups: Some(owned(&[""])),
-        resources: Some(owned(&["services"])),
-        resource_names: Some(owned(&["kubernetes"])),
-        verbs: owned(&["list"]),
+        resources: Some(owned(&[resource])),
+        resource_names: Some(owned(&[name])),
+        verbs: owned(&[verb]),
         ..PolicyRule::default()
     }
 }

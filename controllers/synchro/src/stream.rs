@@ -43,6 +43,7 @@ use crate::stream::step::{Good, Outcome, State, Wait, is_behind, step};
 use crate::stream::turns::{Room, Turn};
 use crate::stream::waits::{FIRST_RETRY, LAST_RETRY, Waits};
 use crate::stream::writer::{Halt, Opened, Writer};
+use crate::told::advice::advice;
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;
 
@@ -442,25 +443,18 @@ impl Stream {
             }
             return Outcome::Gone;
         }
-        let words = match error.is_forbidden() && !self.is_asked_by_control_plane() {
-            true => format!("{error}: {}", self.lacking()),
-            false => error.to_string(),
-        };
-        self.failed_for(&words)
-    }
-
-    /// What is refused then may be refused by the control plane, or to whoever it asks as.
-    fn is_asked_by_control_plane(&self) -> bool {
-        self.context.connected.member.is_asked_by_control_plane()
-    }
-
-    /// The right that its account lacks where the member refuses it.
-    fn lacking(&self) -> String {
+        let StreamContext {
+            connected,
+            resource,
+            cluster_name,
+            ..
+        } = &*self.context;
         let GroupVersionResource {
             group, resource, ..
-        } = &self.context.resource.gvr;
-        let rule = member_rights::of_resources(group, vec![resource.clone()]);
-        member_rights::advice(&rule, self.context.cluster_name.as_str())
+        } = &resource.gvr;
+        let right = || member_rights::of_resources(group, vec![resource.clone()]);
+        let advice = advice(error, &connected.member, right, cluster_name);
+        self.failed_for(&format!("{error}{advice}"))
     }
 
     fn failed_for(&mut self, words: &str) -> Outcome {

@@ -1,5 +1,6 @@
 //! What is told of the work: to users in the status of a PediaCluster and in Events, to operators in logs and metrics.
 
+pub(crate) mod advice;
 pub(crate) mod applied;
 pub(crate) mod board;
 pub(crate) mod keeper;

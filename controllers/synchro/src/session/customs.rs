@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use armadex_crds::member_rights;
 use armadex_member::{ListRequest, Member, MemberError};
-use armadex_model::GroupVersionResource;
+use armadex_model::{ClusterName, GroupVersionResource};
 use tokio::time::timeout;
 
 use crate::incoming::items::{Items, ListMetadata};
@@ -14,7 +14,10 @@ use crate::incoming::lines::Piece;
 use crate::incoming::memory::ClusterMemory;
 use crate::incoming::prune::salvage;
 use crate::session::plan::Customs;
+use crate::told::advice::advice;
 
+const GROUP: &str = "apiextensions.k8s.io";
+const RESOURCE: &str = "customresourcedefinitions";
 /// A member reads them whole to tell of their metadata: some 5 MB.
 const PAGE: u32 = 100;
 /// Metadata with all its managers; of what is longer the beginning is enough.
@@ -27,31 +30,21 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// A name by its group, `plural.group`.
 type Names = BTreeMap<String, BTreeSet<String>>;
 
-/// Asks a member; it holds nothing that others wait for meanwhile.
-pub(super) async fn ask(member: &Member, memory: &ClusterMemory) -> Customs {
+/// Asks the member of a cluster; it holds nothing that others wait for meanwhile.
+pub(super) async fn ask(member: &Member, cluster: &ClusterName, memory: &ClusterMemory) -> Customs {
     match timeout(LONGEST, listed(member, memory)).await {
         Ok(Ok(names)) => Customs::Named(names),
-        Ok(Err(error)) => Customs::Untold(refused(member, &error)),
+        Ok(Err(error)) => {
+            let right = || member_rights::of_resources(GROUP, vec![RESOURCE.to_owned()]);
+            let advice = advice(&error, member, right, cluster);
+            Customs::Untold(format!("{error}{advice}"))
+        }
         Err(_) => Customs::Untold(format!("it took longer than {} s", LONGEST.as_secs())),
     }
 }
 
-/// In words, with the rule that is missing in the member, if it is the member that says so.
-fn refused(member: &Member, error: &MemberError) -> String {
-    let is_of_member = error.code() == Some(403) && !member.is_asked_by_control_plane();
-    let rule = member_rights::of_changes().into_iter().next();
-    match rule.filter(|_| is_of_member) {
-        Some(rule) => {
-            let rule = member_rights::in_a_line(&rule);
-            format!("{error}; the account's ClusterRole lacks {rule}")
-        }
-        None => error.to_string(),
-    }
-}
-
 async fn listed(member: &Member, memory: &ClusterMemory) -> Result<Names, MemberError> {
-    let resource =
-        GroupVersionResource::new("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+    let resource = GroupVersionResource::new(GROUP, "v1", RESOURCE);
     let (mut names, mut found) = (Names::new(), 0);
     let mut token = None;
     loop {

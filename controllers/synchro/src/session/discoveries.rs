@@ -269,6 +269,11 @@ impl ClusterDiscovery {
         }
     }
 
+    /// Which cluster it is.
+    pub(crate) fn cluster(&self) -> &ClusterName {
+        &self.cluster
+    }
+
     /// What the cluster may hold of the memory that all share.
     pub(crate) fn memory(&self) -> &ClusterMemory {
         &self.memory

@@ -39,7 +39,8 @@ impl Question {
         let mut are_asked = self.has_other_customs;
         loop {
             if are_asked {
-                let now = customs::ask(&self.member, self.turns.memory()).await;
+                let now =
+                    customs::ask(&self.member, self.turns.cluster(), self.turns.memory()).await;
                 if now != *customs {
                     customs = Arc::new(now);
                     known = &nothing;

@@ -9,10 +9,10 @@ use armadex_crds::member_rights;
 use armadex_member::{Etags, Identity, Member, MemberError, StatusDetails};
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Sink, StoreError};
-use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use crate::session::discoveries::{ClusterDiscovery, Held};
 use crate::session::reaching::Asked;
+use crate::told::advice::advice;
 use crate::told::store;
 
 /// A member that answers.
@@ -196,54 +196,39 @@ async fn introduced(
     member: &Member,
     cluster: &ClusterName,
 ) -> Result<(Result<String, MemberError>, Identity), Unreached> {
-    let failed = |what| move |source| unreached(what, source, None);
+    let failed = |what| move |source| unreached(what, source);
     member.probe(None).await.map_err(failed(HEALTH_CHECK))?;
     let version = match member.version().await {
         Err(error) if !error.is_forbidden() => return Err(failed("version")(error)),
         told => told,
     };
-    let right = missing(member, member_rights::of_identity(), cluster);
     let identity = member.identity().await;
-    let identity = identity.map_err(|source| unreached(IDENTITY, source, right))?;
+    let identity = identity.map_err(|source| Unreached::Member {
+        what: IDENTITY,
+        advice: advice(&source, member, member_rights::of_identity, cluster),
+        source,
+    })?;
     Ok((version, identity))
 }
 
 fn of_discovery(member: &Member, cluster: &ClusterName) -> impl Fn(MemberError) -> Unreached {
-    let right = missing(member, member_rights::of_discovery(), cluster);
-    move |source| unreached("discovery", source, right.clone())
-}
-
-/// What is missing where it is the member that refuses, which is not known where the control plane asks it.
-fn missing<'a>(
-    member: &Member,
-    rule: PolicyRule,
-    cluster: &'a ClusterName,
-) -> Option<(PolicyRule, &'a ClusterName)> {
-    (!member.is_asked_by_control_plane()).then_some((rule, cluster))
-}
-
-/// Why a member that is synced does not say what it serves.
-pub(super) fn undiscovered(error: &MemberError, member: &Member, cluster: &ClusterName) -> String {
-    let right = missing(member, member_rights::of_discovery(), cluster);
-    format!("{error}{}", advice(error, right))
-}
-
-fn unreached(
-    what: &'static str,
-    source: MemberError,
-    right: Option<(PolicyRule, &ClusterName)>,
-) -> Unreached {
-    Unreached::Member {
-        what,
-        advice: advice(&source, right),
+    move |source| Unreached::Member {
+        what: "discovery",
+        advice: advice(&source, member, member_rights::of_discovery, cluster),
         source,
     }
 }
 
-/// What helps where it is this right that is missing.
-fn advice(error: &MemberError, right: Option<(PolicyRule, &ClusterName)>) -> String {
-    match right.filter(|_| error.is_forbidden()) {
-        None => String::new(),
-        Some((rule, cluster)) => format!(": {}", member_rights::advice(&rule, cluster.as_str())),
+fn unreached(what: &'static str, source: MemberError) -> Unreached {
+    Unreached::Member {
+        what,
+        source,
+        advice: String::new(),
     }
+}
+
+/// Why a member that is synced does not say what it serves.
+pub(super) fn undiscovered(error: &MemberError, member: &Member, cluster: &ClusterName) -> String {
+    let advice = advice(error, member, member_rights::of_discovery, cluster);
+    format!("{error}{advice}")
 }

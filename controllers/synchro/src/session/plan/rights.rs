@@ -126,16 +126,7 @@ impl<'a> Kinds<'a> {
 
     /// All of a group, or of all groups.
     fn add_all(&mut self, asked: &str) {
-        let told: Vec<_> = self
-            .told
-            .iter()
-            .filter(|(group, _)| asked == ALL || asked == **group)
-            .collect();
-        let told = told.into_iter().flat_map(|(group, rows)| {
-            rows.iter()
-                .map(|row| ((*group).to_owned(), row.name.clone()))
-        });
-        let told: Vec<_> = told.collect();
+        let told = self.told_of(|group| asked == ALL || asked == group);
         let noted = match told.is_empty() {
             true => {
                 self.ask(asked, ALL.to_owned());
@@ -151,20 +142,22 @@ impl<'a> Kinds<'a> {
 
     /// All that is custom, as far as it is told what that is; a note on the rest. To grant all of all groups for it would be to grant what is not asked for.
     fn add_customs(&mut self) -> String {
-        let told = self
-            .told
-            .iter()
-            .filter(|(group, _)| !builtin::is_builtin(group));
-        let told = told.flat_map(|(group, rows)| {
-            rows.iter()
-                .map(|row| ((*group).to_owned(), row.name.clone()))
-        });
-        let told: Vec<_> = told.collect();
+        let told = self.told_of(|group| !builtin::is_builtin(group));
         for (group, resource) in told {
             self.ask(&group, resource);
         }
         "syncAllCustomResources: the role has those custom resources that the status of the PediaCluster tells of; of each that is missing, or comes later, the status says which rule is"
             .to_owned()
+    }
+
+    /// What the status tells of in such groups: group and resource.
+    fn told_of(&self, is_meant: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+        let told = self.told.iter().filter(|(group, _)| is_meant(group));
+        let told = told.flat_map(|(group, rows)| {
+            let names = rows.iter().map(|row| row.name.clone());
+            names.map(|name| ((*group).to_owned(), name))
+        });
+        told.collect()
     }
 
     fn ask(&mut self, group: &str, resource: String) {

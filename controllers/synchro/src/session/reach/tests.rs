@@ -130,7 +130,7 @@ async fn a_member_that_forbids_to_ask_for_its_health_and_version_is_reached() {
 
 #[test]
 fn a_member_hangs_where_it_was_waited_for_in_vain_and_nobody_else_does() {
-    let of_member = |what, source| Err(unreached(what, source, None));
+    let of_member = |what, source| Err(unreached(what, source));
     let silence = || MemberError::TimedOut {
         phase: "answer",
         after: std::time::Duration::from_secs(5),
@@ -166,7 +166,7 @@ fn what_fails_in_the_store_is_for_the_log_and_what_fails_at_the_member_for_its_s
     assert!(!of_store.in_a_status().contains("disk"));
     let what = HEALTH_CHECK;
     let source = MemberError::GaveWay { phase: "answer" };
-    let of_member = unreached(what, source, None);
+    let of_member = unreached(what, source);
     assert_eq!(of_member.in_a_status(), of_member.to_string());
 }
 
