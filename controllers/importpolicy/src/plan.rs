@@ -81,7 +81,7 @@ impl Plan {
         self.delete.clear();
         self.update.retain(|planned| {
             let there = known(&planned.name_any());
-            there.is_some_and(|there| there.spec.source == planned.spec.source)
+            there.is_some_and(|there| same_object(&there.spec.source, &planned.spec.source))
         });
     }
 }
@@ -393,4 +393,40 @@ pub(crate) fn is_ours(policy: &ClusterImportPolicy, lifecycle: &PediaClusterLife
 
 fn is_deleting(lifecycle: &PediaClusterLifecycle) -> bool {
     lifecycle.metadata.deletion_timestamp.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lifecycle(version: &str, name: &str) -> PediaClusterLifecycle {
+        let source = LifecycleSource {
+            version: version.to_owned(),
+            name: name.to_owned(),
+            ..LifecycleSource::default()
+        };
+        let spec = PediaClusterLifecycleSpec {
+            source,
+            ..PediaClusterLifecycleSpec::default()
+        };
+        PediaClusterLifecycle::new("there", spec)
+    }
+
+    /// Or a fleet whose kind has another version all of a sudden would be followed by the one before, which nobody serves.
+    #[test]
+    fn where_some_are_unknown_a_lifecycle_may_become_that_of_another_version_and_of_no_other_object()
+    {
+        for (planned, stays) in [
+            (lifecycle("v1", "one"), true),
+            (lifecycle("v2", "one"), true),
+            (lifecycle("v1", "another"), false),
+        ] {
+            let mut plan = Plan {
+                update: vec![planned],
+                ..Plan::default()
+            };
+            plan.leave_to_unknown(|_| Some(Arc::new(lifecycle("v1", "one"))));
+            assert_eq!(plan.update.len(), usize::from(stays));
+        }
+    }
 }
