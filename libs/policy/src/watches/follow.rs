@@ -66,8 +66,8 @@ pub(super) async fn follow(task: Task) {
     let mut turn = None;
     let mut relist = None;
     loop {
-        let lacks_some = task.view.lock().lacks_some().is_some();
-        relist = lacks_some.then(|| relist.unwrap_or_else(|| Instant::now() + RELIST));
+        let wants_a_list = task.view.lock().wants_a_list();
+        relist = wants_a_list.then(|| relist.unwrap_or_else(|| Instant::now() + RELIST));
         tokio::select! {
             () = task.cancel.cancelled() => return,
             event = events.next() => {

@@ -59,6 +59,9 @@ pub(super) struct State {
     /// Bytes of one that is not known at all, for want of room for its name, of those of the list, and of the one that goes on.
     unkept: Option<usize>,
     listing_unkept: Option<usize>,
+    /// An object of the list, and of the one that goes on, had no room beside those that were there before, of which some are gone at its end.
+    cramped: bool,
+    listing_cramped: bool,
 }
 
 /// Failures in a row.
@@ -98,6 +101,11 @@ impl State {
     pub(super) fn lacks_some(&self) -> Option<Trouble> {
         let words = "there is no room for some, not even for their names: what policies read has too many objects";
         self.unkept.map(|_| Trouble::unavailable(words))
+    }
+
+    /// Whether another list would find more than this one did.
+    pub(super) fn wants_a_list(&self) -> bool {
+        self.unkept.is_some() || self.cramped
     }
 
     /// Bytes that an object would have that there is no room for.
@@ -149,6 +157,7 @@ impl State {
                 self.listing_bytes = 0;
                 self.listing_again = 0;
                 self.listing_unkept = None;
+                self.listing_cramped = false;
                 Touched::Nothing
             }
             Event::InitApply(object) => {
@@ -225,7 +234,11 @@ impl State {
         let found = match same {
             Some(same) => same.clone(),
             None => {
-                let fitting = self.fit(others, found)?;
+                let bytes = found.bytes();
+                let fitting = self.fit(others, found);
+                let fits = fitting.as_ref().is_ok_and(|fitting| fitting.bytes() == bytes);
+                self.listing_cramped |= !fits;
+                let fitting = fitting?;
                 known.filter(|known| *known == fitting).unwrap_or(fitting)
             }
         };
@@ -266,6 +279,7 @@ impl State {
         let turned = lacked.is_some() != self.unkept.is_some();
         let is_gone = |name: &&ObjectName| !self.objects.contains_key(*name);
         let mut touched: Vec<ObjectName> = before.keys().filter(is_gone).cloned().collect();
+        self.cramped = std::mem::take(&mut self.listing_cramped) && !touched.is_empty();
         let is_other = |(name, now): &(&ObjectName, &Arc<Found>)| {
             let known = before.get(*name);
             known.is_none_or(|known| !Arc::ptr_eq(known, now))
@@ -366,6 +380,27 @@ mod tests {
         state.step(Event::Delete(object("a", 3)));
         state.step(Event::Apply(object("c", 4)));
         assert_eq!(whole(&state), [true, true]);
+    }
+
+    /// Whoever does not ask for another list would have it cut for as long as it does not change.
+    #[test]
+    fn what_had_no_room_beside_what_went_in_the_same_list_is_whole_after_another_one() {
+        let one = Found::from(object("a", 1));
+        let mut state = State::within(Room::of(one.bytes() + one.clone().without_room().bytes()));
+        let is_whole = |state: &State| {
+            let objects = state.objects();
+            objects
+                .iter()
+                .all(|found| found.object.lacks_some().is_none())
+        };
+        list(&mut state, &[("m", 1)]);
+        assert!(is_whole(&state) && !state.wants_a_list());
+        list(&mut state, &[("a", 1)]);
+        assert!(!is_whole(&state) && state.wants_a_list());
+        list(&mut state, &[("a", 1)]);
+        assert!(is_whole(&state) && !state.wants_a_list());
+        list(&mut state, &[("a", 1), ("b", 1)]);
+        assert!(!is_whole(&state) && !state.wants_a_list(), "nothing went");
     }
 
     #[test]
