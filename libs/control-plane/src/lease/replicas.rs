@@ -36,6 +36,9 @@ const SETTLING: Duration = Duration::from_secs(2 * RETRY.as_secs());
 /// Between two tries of who shares nothing because he may not list them: a Role that an update or a rollback puts back may be another one in a minute.
 const RIGHTS: Duration = Duration::from_secs(60);
 
+/// Between two words about Leases that cannot be listed.
+const TOLD_AGAIN: Duration = Duration::from_secs(600);
+
 /// Before the next place is tried, where somebody else was faster: a Deployment starts its pods at once.
 const AFTER_ANOTHER: Duration = Duration::from_millis(100);
 
@@ -341,7 +344,9 @@ impl Own {
             return false;
         }
         let now = *self.renewals.borrow();
-        now > *self.unseen_since.get_or_insert(now)
+        let since = *self.unseen_since.get_or_insert(now);
+        // One may have been under way when the right went.
+        now > since + 1
     }
 }
 
@@ -354,13 +359,13 @@ async fn look_on_and_on(
 ) {
     let _over = over.drop_guard();
     let (begun, number) = (Instant::now(), own.number);
-    let mut before = None;
+    let (mut before, mut told) = (None, begun);
     loop {
         sleep(RETRY).await;
         let looked = timeout(ANSWER, replicas.look()).await;
         let looked = looked.unwrap_or_else(|_| Err(Trouble::unanswered()));
         let trouble = looked.err();
-        tell(before.as_ref(), trouble.as_ref());
+        tell(before.as_ref(), trouble.as_ref(), &mut told);
         before = trouble;
         if own.is_blind(before.as_ref()) {
             return info!("this process gives its place among those who share the work back");
@@ -397,14 +402,19 @@ async fn look_on_and_on(
     }
 }
 
-/// Tells what is news of looks: what came of the one before, and of this one.
-fn tell(before: Option<&Trouble>, trouble: Option<&Trouble>) {
-    match (before, trouble) {
-        (Some(_), None) => info!("the Leases of those who share the work are seen again"),
-        (None, Some(trouble)) => warn!(
-            error = %trouble,
-            "the Leases of those who share the work cannot be listed, retrying; the shares stay as they are"
-        ),
+/// Tells what is news of looks: what came of the one before, and of this one. What is wrong is told again now and then: whoever crashes meanwhile is not seen to be gone, and
+/// nobody has his share.
+fn tell(before: Option<&Trouble>, trouble: Option<&Trouble>, told: &mut Instant) {
+    let is_news = before.is_none() || told.elapsed() >= TOLD_AGAIN;
+    match trouble {
+        None if before.is_some() => info!("the Leases of those who share the work are seen again"),
+        Some(trouble) if is_news => {
+            *told = Instant::now();
+            warn!(
+                error = %trouble,
+                "the Leases of those who share the work cannot be listed, retrying; the shares stay as they are, also where one of these processes ends"
+            );
+        }
         _ => {}
     }
 }

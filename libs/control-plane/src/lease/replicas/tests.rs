@@ -358,6 +358,27 @@ async fn who_may_not_list_them_any_more_gives_his_place_back() {
     assert_eq!(joins(&host, "two").await.number(), 0);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_was_under_way_when_the_right_went_is_no_sign_that_others_are_made() {
+    let trouble = Trouble {
+        kind: TroubleKind::Forbidden,
+        message: String::new(),
+    };
+    let (renewed, renewals) = watch::channel(7);
+    let mut own = Own {
+        number: 0,
+        renewals,
+        unseen_since: None,
+    };
+    assert!(!own.is_blind(Some(&trouble)));
+    renewed.send_replace(8);
+    assert!(!own.is_blind(Some(&trouble)));
+    renewed.send_replace(9);
+    assert!(own.is_blind(Some(&trouble)));
+    assert!(!own.is_blind(None));
+    assert!(!own.is_blind(Some(&trouble)), "it was seen meanwhile");
+}
+
 /// As when their role is deleted and made anew: nobody could have a place again.
 #[tokio::test(start_paused = true)]
 async fn who_may_do_nothing_with_them_keeps_his_place() {

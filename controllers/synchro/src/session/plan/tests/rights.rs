@@ -226,6 +226,19 @@ fn the_namespace_kube_system_is_read_on_where_the_member_is_known_by_it() {
     }
 }
 
+/// By the control plane another account asks, which has no rule by this role.
+#[test]
+fn a_member_with_two_ways_that_is_known_by_its_service_is_granted_the_namespace_as_well() {
+    let ways = "connection: {controlPlaneProxy: {group: a, version: v1, resource: b, name: c}}";
+    let told = told(&format!(
+        "spec:\n  caData: YQ==\n  {ways}\n  syncResources: [{{group: '', resources: [pods]}}]\nstatus: {{identity: KubernetesService}}\n"
+    ));
+    for rule in [member_rights::of_service(), member_rights::of_identity()] {
+        let rule = member_rights::in_a_line(&rule);
+        assert!(told.lines().any(|line| line == rule), "{rule}: {told}");
+    }
+}
+
 #[test]
 fn of_all_that_is_custom_those_are_granted_that_are_told() {
     let spec = "spec: {caData: YQ==, syncAllCustomResources: true, syncResources: []}";
