@@ -161,8 +161,8 @@ impl Session {
     /// The member answers. One that was put back to a backup and has taken so many changes since that it is past what is stored looks as if it had gone on: an
     /// audit finds what it does not have any more.
     fn returned(&self, away: &mut Away, known_by: IdentitySource) {
-        if away.returns(Instant::now(), known_by) {
-            self.audits.begins_soon();
+        if let Some(after) = away.returns(Instant::now(), known_by) {
+            self.audits.begins_soon(after);
         }
     }
 

@@ -39,7 +39,7 @@ impl AuditedCluster {
         loop {
             tokio::select! {
                 () = self.audits.is_due() => return,
-                () = self.connected.was_vouched_for.notified() => self.audits.begins_soon(),
+                () = self.connected.was_vouched_for.notified() => self.audits.begins_soon(Instant::now()),
             }
         }
     }
@@ -49,12 +49,28 @@ impl AuditedCluster {
 #[derive(Debug)]
 pub(crate) struct Audits {
     pub(super) hashes: Hashes,
-    /// When the next one begins by itself; `None`: never.
-    due: Mutex<Option<Instant>>,
+    /// `None`: none begins by itself.
+    due: Mutex<Option<Due>>,
     /// The one that has begun; of another session, if none of this one has.
     under_way: Mutex<Option<UnderWay>>,
     /// What was wrong after a list as well, by type: no further list is made for it.
     stubborn: Mutex<BTreeMap<GroupVersionResource, BTreeSet<u64>>>,
+}
+
+/// When the next one begins by itself.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    /// By the period.
+    regular: Instant,
+    /// Since the last one began something happened that it may not have seen.
+    soon: Option<Instant>,
+}
+
+impl Due {
+    fn first(&self) -> Instant {
+        self.soon
+            .map_or(self.regular, |soon| soon.min(self.regular))
+    }
 }
 
 impl Audits {
@@ -62,7 +78,10 @@ impl Audits {
     pub(crate) fn new(period: Duration, last: Option<Timestamp>) -> Self {
         let since = last.map(|last| Timestamp::now().duration_since(last));
         let since = since.map(|since| Duration::try_from(since).unwrap_or_default());
-        let first = || Instant::now() + schedule::first(period, since, rand::random());
+        let first = || Due {
+            regular: Instant::now() + schedule::first(period, since, rand::random()),
+            soon: None,
+        };
         Self {
             hashes: Hashes::default(),
             due: Mutex::new((!period.is_zero()).then(first)),
@@ -76,7 +95,7 @@ impl Audits {
         let broken_off = lock(&self.under_way)
             .as_ref()
             .map(|progress| lock(progress).again());
-        let due = broken_off.or(*lock(&self.due));
+        let due = broken_off.or(lock(&self.due).as_ref().map(Due::first));
         match due {
             Some(due) => tokio::time::sleep_until(due).await,
             None => std::future::pending().await,
@@ -96,6 +115,10 @@ impl Audits {
         let known = under_way.take();
         let known = known.filter(|known| lock(known).answers(&request, &of));
         let begin = || {
+            // It sees all that was until now.
+            if let Some(due) = &mut *lock(&self.due) {
+                due.soon = None;
+            }
             let progress = Progress::new(request, of, Instant::now());
             Arc::new(Mutex::new(progress))
         };
@@ -104,19 +127,20 @@ impl Audits {
         progress
     }
 
-    /// The member may have been put back to a backup, or built anew: the next one that begins by itself does so soon.
-    pub(crate) fn begins_soon(&self) {
-        let mut due = lock(&self.due);
-        let soon = Instant::now() + schedule::soon(rand::random());
-        *due = due.map(|due| due.min(soon));
+    /// The member may have been put back to a backup, or built anew: the next one that begins by itself does so soon after this time. One that goes on after it was broken off
+    /// is none of them: what it has compared already may be different since.
+    pub(crate) fn begins_soon(&self, after: Instant) {
+        let soon = after + schedule::soon(rand::random());
+        if let Some(due) = &mut *lock(&self.due) {
+            due.soon = Some(due.soon.map_or(soon, |before| before.min(soon)));
+        }
     }
 
-    /// It is over; the next one begins after the period.
+    /// It is over; the next one begins after the period, unless something happened meanwhile.
     pub(super) fn end(&self, period: Duration) {
         *lock(&self.under_way) = None;
-        let mut due = lock(&self.due);
-        if due.is_some() {
-            *due = Some(Instant::now() + schedule::next(period, rand::random()));
+        if let Some(due) = &mut *lock(&self.due) {
+            due.regular = Instant::now() + schedule::next(period, rand::random());
         }
     }
 
@@ -146,23 +170,43 @@ mod tests {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
     fn due(audits: &Audits) -> Option<Instant> {
-        *lock(&audits.due)
+        lock(&audits.due).as_ref().map(Due::first)
+    }
+
+    fn compared() -> Compared {
+        (ClusterId(1), "uid".to_owned())
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_audit_that_is_to_begin_soon_is_not_put_off_and_where_there_are_none_there_is_none()
     {
         let audits = Audits::new(YEAR, None);
-        audits.begins_soon();
+        audits.begins_soon(Instant::now());
         let soon = due(&audits).expect("it is due");
         assert!(soon - Instant::now() <= Duration::from_secs(600));
         tokio::time::advance(Duration::from_secs(100)).await;
-        audits.begins_soon();
+        audits.begins_soon(Instant::now());
         let again = due(&audits).expect("it is due");
         assert!(again <= soon);
 
         let never = Audits::new(Duration::ZERO, None);
-        never.begins_soon();
+        never.begins_soon(Instant::now());
         assert_eq!(due(&never), None);
+    }
+
+    /// Which one that began after the outage has.
+    #[tokio::test(start_paused = true)]
+    async fn what_an_audit_compared_before_an_outage_that_broke_it_off_is_compared_after_it() {
+        let audits = Audits::new(YEAR, None);
+        audits.begin(String::new(), compared());
+        audits.begins_soon(Instant::now());
+        audits.begin(String::new(), compared());
+        audits.end(YEAR);
+        let soon = due(&audits).expect("it is due");
+        assert!(soon - Instant::now() <= Duration::from_secs(600));
+        audits.begin(String::new(), compared());
+        audits.end(YEAR);
+        let next = due(&audits).expect("it is due");
+        assert!(next - Instant::now() > Duration::from_secs(600));
     }
 }

@@ -11,7 +11,7 @@ const OUTAGE: Duration = Duration::from_secs(120);
 /// One that is known by its CA is audited for less as well, and no more often than this: one that fails a few probes now and then would be audited all the time.
 const SHORT_EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// Whether a member answers, and when a short outage counted last.
+/// Whether a member answers, and when a short outage counted last, or will.
 #[derive(Debug, Default)]
 pub(super) struct Away {
     state: State,
@@ -41,24 +41,27 @@ impl Away {
         }
     }
 
-    /// It answers. Whether it was away for so long that it may have been put back to a backup; or built anew, which one that is known by its CA does not tell.
-    pub(super) fn returns(&mut self, now: Instant, known_by: IdentitySource) -> bool {
+    /// It answers. From when on it is to be audited, if it was away for so long that it may have been put back to a backup; or built anew, which one that is known by its CA does not tell.
+    pub(super) fn returns(&mut self, now: Instant, known_by: IdentitySource) -> Option<Instant> {
         let is_short = match std::mem::replace(&mut self.state, State::Not) {
-            State::Unasked | State::Not => return false,
+            State::Unasked | State::Not => return None,
             State::Since(since) => now.duration_since(since) < OUTAGE,
             State::Long => false,
         };
-        let counts =
-            !is_short || known_by == IdentitySource::CertificateAuthority && self.is_due(now);
-        if counts && is_short {
-            self.short = Some(now);
+        if !is_short {
+            return Some(now);
         }
-        counts
+        (known_by == IdentitySource::CertificateAuthority).then(|| self.next_short(now))
     }
 
-    fn is_due(&self, now: Instant) -> bool {
-        let last = self.short;
-        last.is_none_or(|last| now.duration_since(last) >= SHORT_EVERY)
+    /// Now, or at the end of the hour of the last one; all that return in an hour have the same.
+    fn next_short(&mut self, now: Instant) -> Instant {
+        let next = match self.short {
+            Some(to_come) if to_come > now => to_come,
+            Some(last) => now.max(last + SHORT_EVERY),
+            None => now,
+        };
+        *self.short.insert(next)
     }
 }
 
@@ -72,16 +75,17 @@ mod tests {
         let after = |seconds| begun + Duration::from_secs(seconds);
         let mut away = Away::default();
         let uid = IdentitySource::KubeSystemNamespace;
-        assert!(!away.returns(begun, uid), "it was there");
+        assert_eq!(away.returns(begun, uid), None, "it was there");
         for (seconds, is_long) in [(119, false), (120, true), (0, false)] {
             away.is_away(begun);
             away.is_away(after(seconds));
-            assert_eq!(away.returns(after(seconds), uid), is_long, "{seconds} s");
+            let returned = away.returns(after(seconds), uid);
+            assert_eq!(returned, is_long.then(|| after(seconds)), "{seconds} s");
         }
         let mut found = Away::default();
         found.is_away(begun);
-        assert!(found.returns(begun, uid));
-        assert!(!found.returns(after(500), uid), "it was there meanwhile");
+        assert_eq!(found.returns(begun, uid), Some(begun));
+        assert_eq!(found.returns(after(500), uid), None, "it was there meanwhile");
     }
 
     #[test]
@@ -89,14 +93,15 @@ mod tests {
      {
         let (begun, ca) = (Instant::now(), IdentitySource::CertificateAuthority);
         let mut away = Away::default();
-        assert!(!away.returns(begun, ca), "it was there");
+        assert_eq!(away.returns(begun, ca), None, "it was there");
         away.is_away(begun);
-        assert!(away.returns(begun, ca));
-        assert!(!away.returns(begun, ca), "it was there meanwhile");
-        for (minutes, counts) in [(59, false), (60, true), (61, false)] {
-            let now = begun + Duration::from_secs(minutes * 60);
-            away.is_away(now);
-            assert_eq!(away.returns(now, ca), counts, "{minutes}");
+        assert_eq!(away.returns(begun, ca), Some(begun));
+        assert_eq!(away.returns(begun, ca), None, "it was there meanwhile");
+        let after = |minutes: u64| begun + Duration::from_secs(minutes * 60);
+        for (minutes, counts) in [(20, 60), (59, 60), (60, 60), (61, 120), (300, 300)] {
+            away.is_away(after(minutes));
+            let returned = away.returns(after(minutes), ca);
+            assert_eq!(returned, Some(after(counts)), "{minutes}");
         }
     }
 }
