@@ -7,6 +7,7 @@
 //! the member says it does not have, is hidden. Where the store says that the cluster has left, the session ends.
 
 mod away;
+mod back;
 pub(crate) mod by_control_plane;
 mod changes;
 mod customs;
@@ -56,8 +57,8 @@ use crate::session::ways::{Way, Ways};
 use crate::stream::Connected;
 use crate::told::board::Running;
 
-/// A member that answers the probe and not what comes after it is asked four questions each time, one of them long, and one that hangs holds a
-/// connection until it is given up: in the end once a minute.
+/// A member that answers the probe and not what comes after it is asked four questions each time, one of them long: in the end once a minute. So is one that hangs, all that is asked first,
+/// and whether it is there again in between.
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
 /// How a pause ended.
@@ -198,6 +199,7 @@ impl Session {
         let discovery = streams.discovery().clone();
         loop {
             let mut wait = jittered(PROBE_PERIOD, rand::random());
+            let mut is_silent = false;
             withdrawn = withdrawn || streams.withdraw(&wanted.resources).await;
             let questions = ways.find(wanted, &shared, cluster, &discovery);
             let tried = tokio::select! {
@@ -222,11 +224,14 @@ impl Session {
                     if hung || error.is_no_silence() {
                         wait = backoff.next(rand::random());
                     }
+                    is_silent = hung && !error.is_no_silence();
                 }
             }
             tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return None,
                 () = changed(&mut self.wanted) => return None,
+                // Of one that answers the check and not what comes after it nothing is known by that.
+                () = back::answers(&wanted.member), if is_silent => hung = false,
                 () = tokio::time::sleep(wait) => {}
             }
         }

@@ -11,7 +11,7 @@ use super::*;
 use crate::config::Shared;
 use crate::session::LAST_RETRY;
 
-/// A pause that grew to a minute has that at least, whatever chance takes off.
+/// A pause that grew to a minute has that at least, whatever chance takes off; between two looks there is never as much.
 const HALF_A_MINUTE: Duration = Duration::from_secs(30);
 
 /// A cluster whose member is silent.
@@ -67,13 +67,34 @@ async fn listen(listener: TcpListener, asked: Arc<Mutex<Vec<Instant>>>) {
 }
 
 #[tokio::test]
-async fn a_member_that_says_nothing_is_asked_less_and_less_often() {
+async fn a_member_that_says_nothing_is_asked_now_and_then_whether_it_is_there_again() {
     let mut act = Act::begin().await;
-    in_time("a long pause", || async {
-        act.pause().is_some_and(|pause| pause > HALF_A_MINUTE)
+    in_time("many questions", || async { act.asked().len() > 20 }).await;
+    let asked = act.asked();
+    let pauses: Vec<_> = asked.windows(2).map(|two| two[1] - two[0]).collect();
+    let (shortest, longest) = (pauses.iter().min(), pauses.iter().max());
+    assert!(shortest > Some(&Duration::from_secs(2)), "{pauses:?}");
+    assert!(longest < Some(&(HALF_A_MINUTE / 2)), "{pauses:?}");
+    act.fleet.shutdown().await;
+}
+
+/// However long it was: what it is asked for less and less often is more than that.
+#[tokio::test]
+async fn a_member_that_was_silent_for_minutes_is_followed_again_within_seconds() {
+    let mut act = super::Act::begin().await;
+    act.member.hangs("/readyz");
+    act.comes_to_say("ClusterHealthy", "False").await;
+    let begun = Instant::now();
+    in_time("some minutes", || async {
+        begun.elapsed() > 3 * LAST_RETRY
     })
     .await;
-    assert!(act.pause() < Some(2 * LAST_RETRY), "{:?}", act.pause());
+    assert!(act.says("ClusterHealthy", "False"));
+    act.member.answers("/readyz", 200);
+    let back = Instant::now();
+    act.comes_to_say("ClusterHealthy", "True").await;
+    let took = back.elapsed();
+    assert!(took < HALF_A_MINUTE / 2, "{took:?}");
     act.fleet.shutdown().await;
 }
 
