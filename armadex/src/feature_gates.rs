@@ -82,9 +82,26 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
         "NotConvertToMemoryVersion",
         "objects are served as the member sent them",
     ),
+    ("ContextualLogging", LOGGING),
+    ("LoggingAlphaOptions", LOGGING),
+    ("LoggingBetaOptions", LOGGING),
 ];
 
+/// Of the gates that every program with Kubernetes' `component-base` has.
+const LOGGING: &str = "lines of the log always say what they are about, and --log-format how";
+const EACH: &str = "name each gate that is to be on";
+
 const FIXED: &[Fixed] = &[
+    Fixed {
+        name: "AllAlpha",
+        value: false,
+        why: EACH,
+    },
+    Fixed {
+        name: "AllBeta",
+        value: false,
+        why: EACH,
+    },
     Fixed {
         name: "PruneManagedFields",
         value: true,
@@ -186,16 +203,17 @@ mod tests {
         }
     }
 
-    /// All that there are (clusterpedia `pkg/utils/feature`, the synchro's and the API server's), each as it is if nothing is said.
+    /// All that there are (clusterpedia `pkg/utils/feature`, the synchro's and the API server's, and those of Kubernetes' `component-base` that its synchro takes), each as it is if nothing is said.
     #[test]
     fn clusterpedias_defaults_may_be_written_out() {
         let defaults = "PruneManagedFields=true,PruneLastAppliedConfiguration=true,AllowSyncAllCustomResources=false,AllowSyncAllResources=false,\
             HealthCheckerWithStandaloneTCP=false,ForcePaginatedListForResourceSync=false,StreamHandlePaginatedListForResourceSync=false,\
             IgnoreSyncLease=false,ClusterAuthenticationFromSecret=false,RemainingItemCount=false,AllowRawSQLQuery=false,\
-            AllowParameterizedSQLQuery=false,AllowProxyRequestToClusters=false,NotConvertToMemoryVersion=false";
+            AllowParameterizedSQLQuery=false,AllowProxyRequestToClusters=false,NotConvertToMemoryVersion=false,AllAlpha=false,AllBeta=false,\
+            ContextualLogging=true,LoggingAlphaOptions=false,LoggingBetaOptions=true";
         let gates = parse(defaults).expect("accepted");
         assert!(!gates.allow_sync_all_resources && !gates.ignore_sync_lease);
-        assert_eq!(gates.without_effect.len(), 5, "{:?}", gates.without_effect);
+        assert_eq!(gates.without_effect.len(), 8, "{:?}", gates.without_effect);
     }
 
     #[test]
@@ -216,6 +234,11 @@ mod tests {
         assert!(
             refused.contains("AllowRawSQLQuery can only be false"),
             "{refused}"
+        );
+        assert!(
+            parse("AllAlpha=true")
+                .expect_err("not served")
+                .contains("name each gate")
         );
         assert!(
             parse("Nonsense=true")
