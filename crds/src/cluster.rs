@@ -91,7 +91,8 @@ pub struct PediaClusterSpec {
     /// How requests for this cluster's objects are authorised; `inner` unless set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization_mode: Option<AuthorizationMode>,
-    /// Resources to keep a copy of.
+    /// Resources to keep a copy of; beside these come what `syncResourcesRefName` and `syncAllCustomResources` say, and where one of them is set there may be none here.
+    #[serde(default)]
     pub sync_resources: Vec<GroupResources>,
     /// Every custom resource of the member besides; behind a feature gate.
     #[serde(default, skip_serializing_if = "is_false")]
