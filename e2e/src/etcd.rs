@@ -19,8 +19,10 @@ use crate::wait::wait_until;
 /// Above one object of 1.5 MB, the most that an apiserver takes.
 const LARGEST_REQUEST: usize = 2 << 20;
 
-/// That of the control plane, where it has one of its own.
-pub(crate) const OF_HOST: &str = "etcd-host";
+/// What the etcd of a cluster is called that has one of its own.
+pub(crate) fn of(cluster: &str) -> String {
+    format!("etcd-{cluster}")
+}
 
 /// Where an apiserver keeps its objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +86,21 @@ fn arguments(folder: &Folder, name: &str, client_url: &str, peer_url: &str) -> V
         "--quota-backend-bytes=8589934592".to_owned(),
         "--log-level=warn".to_owned(),
     ]
+}
+
+/// Forgets all that was before now: who would go on from there is told that it is gone.
+pub async fn compact(etcd: &Etcd) -> Result<()> {
+    let http = Http::default();
+    let read = json!({"key": STANDARD.encode("x")});
+    let url = format!("{}/v3/kv/range", etcd.url);
+    let answer = http.post(&url, serde_json::to_vec(&read)?).await?;
+    let answer: serde_json::Value = serde_json::from_str(&answer)?;
+    let revision = &answer["header"]["revision"];
+    let order = json!({"revision": revision, "physical": true});
+    let url = format!("{}/v3/kv/compaction", etcd.url);
+    let compacted = http.post(&url, serde_json::to_vec(&order)?).await;
+    compacted.with_context(|| format!("etcd was not compacted to {revision}"))?;
+    Ok(())
 }
 
 /// Writes straight into the keys of one apiserver.

@@ -238,7 +238,7 @@ impl Harness {
         }
         let etcd = etcd::start(folder, &tools, "etcd").await?;
         let own = match options.is_restored {
-            true => etcd::start(folder, &tools, etcd::OF_HOST).await?,
+            true => etcd::start(folder, &tools, &etcd::of("host")).await?,
             false => etcd.clone(),
         };
         let shape = of_host(folder, at(&own, "host"), options)?;
@@ -357,7 +357,7 @@ impl Harness {
         check_member_name(name)?;
         let etcd = if name == "member2" {
             at(
-                &etcd::start(&self.folder, &self.tools, "etcd-member2").await?,
+                &etcd::start(&self.folder, &self.tools, &etcd::of(name)).await?,
                 name,
             )
         } else {

@@ -41,7 +41,7 @@ async fn a_control_plane_that_is_restored_or_made_anew_costs_no_list() -> Result
     are_synced(&fleet).await?;
     members_that_all_leave_come_back_without_a_list(&fleet, &armadex).await?;
     fleet.unjoin("member2").await?;
-    let backup = restore::back_up(&fleet).await?;
+    let backup = restore::back_up(&fleet, fleet.host()).await?;
     fleet.join("member2").await?;
     are_synced(&fleet).await?;
     a_restored_control_plane_is_noticed(&fleet, &mut armadex, &backup).await?;
@@ -111,7 +111,7 @@ async fn a_restored_control_plane_is_noticed(
         writer.put(&format!("since/{number}"), b"{}").await?;
     }
     has_seen_what_is_written(fleet, armadex).await?;
-    restore::restore(fleet, backup).await?;
+    restore::restore(fleet, fleet.host(), backup).await?;
     let words = "it was restored from a backup or has lost writes: it stood at version ";
     ends_with(armadex, &[words]).await?;
     armadex.restart().await?;
@@ -147,7 +147,7 @@ async fn a_control_plane_made_anew_is_noticed(
     fleet: &Harness,
     armadex: &mut Armadex,
 ) -> Result<()> {
-    restore::empty(fleet).await?;
+    restore::empty(fleet, fleet.host()).await?;
     let words = [
         "it was restored from a backup or has lost writes: it stood at version ",
         "it is another one, or was made anew: the uid of its namespace kube-system was ",

@@ -22,4 +22,5 @@ mod onboarding;
 mod platforms;
 mod readme;
 mod replicas;
+mod rewound;
 mod sharing;

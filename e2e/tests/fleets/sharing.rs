@@ -29,14 +29,24 @@ const CHURN: Churn = Churn {
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replicas_that_are_killed_stopped_and_added_share_the_clusters_without_a_list() -> Result<()>
-{
-    if !StoreKind::Postgres.is_there()? {
+async fn replicas_that_are_killed_stopped_and_added_share_the_clusters_without_a_list_on_postgresql()
+-> Result<()> {
+    replicas_share_the_clusters(StoreKind::Postgres).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_that_are_killed_stopped_and_added_share_the_clusters_without_a_list_on_mariadb()
+-> Result<()> {
+    replicas_share_the_clusters(StoreKind::Mariadb).await
+}
+
+async fn replicas_share_the_clusters(store: StoreKind) -> Result<()> {
+    if !store.is_there()? {
         return Ok(());
     }
     let fleet = Harness::start(Options {
         members: 2,
-        store: Some(StoreKind::Postgres),
+        store: Some(store),
         ..Options::default()
     })
     .await?;
