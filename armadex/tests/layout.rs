@@ -161,7 +161,12 @@ fn the_pure_crates_have_no_io() {
         "k8s-openapi",
         "tracing",
     ];
-    for pure in ["armadex-backoff", "armadex-model", "armadex-postings"] {
+    for pure in [
+        "armadex-backoff",
+        "armadex-conversion",
+        "armadex-model",
+        "armadex-postings",
+    ] {
         for dependency in io {
             assert!(
                 !outside[pure].contains(dependency),
@@ -178,7 +183,7 @@ fn the_pure_crates_name_no_file_no_socket_and_no_process() {
     assert!(names_of_std("    std::fs::read(path)", "fs"));
     assert!(!names_of_std("use std::sync::Arc;\nlet fs = 1;", "fs"));
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../libs");
-    for pure in ["backoff", "model", "postings"] {
+    for pure in ["backoff", "conversion", "model", "postings"] {
         for file in rust_files(&root.join(pure).join("src")) {
             let text = std::fs::read_to_string(&file).expect("readable");
             for io in ["fs", "net", "env", "process"] {
@@ -203,7 +208,7 @@ fn names_of_std(text: &str, module: &str) -> bool {
 #[test]
 fn the_pure_crates_have_no_clock() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../libs");
-    for pure in ["backoff", "model", "postings"] {
+    for pure in ["backoff", "conversion", "model", "postings"] {
         for file in rust_files(&root.join(pure).join("src")) {
             let text = std::fs::read_to_string(&file).expect("readable");
             assert!(!text.contains("::now()"), "{} has a clock", file.display());

@@ -1,0 +1,165 @@
+//! Which versions of which kinds are converted.
+
+use crate::kind::{Kind, Older};
+use crate::{apps, autoscaling, discovery, flowcontrol, networking, policy};
+
+const APPS: &str = "apps";
+const AUTOSCALING: &str = "autoscaling";
+const BATCH: &str = "batch";
+const DISCOVERY: &str = "discovery.k8s.io";
+const EVENTS: &str = "events.k8s.io";
+const EXTENSIONS: &str = "extensions";
+const FLOWCONTROL: &str = "flowcontrol.apiserver.k8s.io";
+const NETWORKING: &str = "networking.k8s.io";
+const POLICY: &str = "policy";
+
+const INGRESS: &str = "`backend` becomes `defaultBackend`, `serviceName` and `servicePort` of a backend become `service`; a path without a `pathType` gets `ImplementationSpecific`";
+const ROLLBACK: &str = "`rollbackTo` becomes the annotation `deprecated.deployment.rollback.to`";
+const CLAIMS: &str = "each of `volumeClaimTemplates` says what it is";
+const SHARES: &str = "`assuredConcurrencyShares` becomes `nominalConcurrencyShares`";
+
+/// The kinds of Kubernetes of which older versions are converted, by the group and kind in which they are stored.
+pub static KINDS: &[Kind] = &[
+    Kind::new(
+        "ControllerRevision",
+        "controllerrevisions",
+        (APPS, "v1"),
+        &[Older::same(APPS, "v1beta2"), Older::same(APPS, "v1beta1")],
+    ),
+    Kind::new(
+        "DaemonSet",
+        "daemonsets",
+        (APPS, "v1"),
+        &[
+            Older::same(APPS, "v1beta2"),
+            Older::new(
+                EXTENSIONS,
+                "v1beta1",
+                apps::DAEMON_SET,
+                "`templateGeneration` becomes the annotation `deprecated.daemonset.template.generation`",
+            ),
+        ],
+    ),
+    Kind::new(
+        "Deployment",
+        "deployments",
+        (APPS, "v1"),
+        &[
+            Older::same(APPS, "v1beta2"),
+            Older::new(APPS, "v1beta1", apps::DEPLOYMENT, ROLLBACK),
+            Older::new(EXTENSIONS, "v1beta1", apps::DEPLOYMENT, ROLLBACK),
+        ],
+    ),
+    Kind::new(
+        "ReplicaSet",
+        "replicasets",
+        (APPS, "v1"),
+        &[
+            Older::same(APPS, "v1beta2"),
+            Older::same(EXTENSIONS, "v1beta1"),
+        ],
+    ),
+    Kind::new(
+        "StatefulSet",
+        "statefulsets",
+        (APPS, "v1"),
+        &[
+            Older::new(APPS, "v1beta2", apps::STATEFUL_SET, CLAIMS),
+            Older::new(APPS, "v1beta1", apps::STATEFUL_SET, CLAIMS),
+        ],
+    ),
+    Kind::new(
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+        (AUTOSCALING, "v2"),
+        &[
+            Older::new(AUTOSCALING, "v2beta2", autoscaling::V2BETA2, ""),
+            Older::new(
+                AUTOSCALING,
+                "v2beta1",
+                autoscaling::V2BETA1,
+                "fields of metrics become `metric`, `target`, `current` and `describedObject`; the annotation `autoscaling.alpha.kubernetes.io/behavior` becomes `behavior`",
+            ),
+            Older::new(
+                AUTOSCALING,
+                "v1",
+                autoscaling::V1,
+                "`targetCPUUtilizationPercentage` and the annotations `autoscaling.alpha.kubernetes.io/*` become fields; without either the target is 80 % of the processor, as Kubernetes has it",
+            ),
+        ],
+    ),
+    Kind::new(
+        "CronJob",
+        "cronjobs",
+        (BATCH, "v1"),
+        &[Older::same(BATCH, "v1beta1")],
+    ),
+    Kind::new(
+        "EndpointSlice",
+        "endpointslices",
+        (DISCOVERY, "v1"),
+        &[Older::new(
+            DISCOVERY,
+            "v1beta1",
+            discovery::ENDPOINT_SLICE,
+            "the zone of `topology` becomes `zone`, its host name goes where `nodeName` says the same, the rest becomes `deprecatedTopology`",
+        )],
+    ),
+    Kind::new(
+        "Event",
+        "events",
+        (EVENTS, "v1"),
+        &[Older::same(EVENTS, "v1beta1")],
+    ),
+    Kind::new(
+        "FlowSchema",
+        "flowschemas",
+        (FLOWCONTROL, "v1"),
+        &[
+            Older::same(FLOWCONTROL, "v1beta3"),
+            Older::same(FLOWCONTROL, "v1beta2"),
+            Older::same(FLOWCONTROL, "v1beta1"),
+        ],
+    ),
+    Kind::new(
+        "PriorityLevelConfiguration",
+        "prioritylevelconfigurations",
+        (FLOWCONTROL, "v1"),
+        &[
+            Older::new(
+                FLOWCONTROL,
+                "v1beta3",
+                flowcontrol::ZERO_SHARES,
+                "the annotation that says that 0 shares are meant goes, as 0 says so",
+            ),
+            Older::new(FLOWCONTROL, "v1beta2", flowcontrol::ASSURED_SHARES, SHARES),
+            Older::new(FLOWCONTROL, "v1beta1", flowcontrol::ASSURED_SHARES, SHARES),
+        ],
+    ),
+    Kind::new(
+        "Ingress",
+        "ingresses",
+        (NETWORKING, "v1"),
+        &[
+            Older::new(NETWORKING, "v1beta1", networking::INGRESS, INGRESS),
+            Older::new(EXTENSIONS, "v1beta1", networking::INGRESS, INGRESS),
+        ],
+    ),
+    Kind::new(
+        "IngressClass",
+        "ingressclasses",
+        (NETWORKING, "v1"),
+        &[Older::same(NETWORKING, "v1beta1")],
+    ),
+    Kind::new(
+        "PodDisruptionBudget",
+        "poddisruptionbudgets",
+        (POLICY, "v1"),
+        &[Older::new(
+            POLICY,
+            "v1beta1",
+            policy::POD_DISRUPTION_BUDGET,
+            "a selector that is empty, and selected nothing, becomes one that selects nothing",
+        )],
+    ),
+];
