@@ -1,17 +1,25 @@
 //! Which versions of which kinds are converted.
 
 use crate::kind::{Kind, Older};
-use crate::{apps, autoscaling, discovery, flowcontrol, networking, policy};
+use crate::{apps, autoscaling, definitions, discovery, flowcontrol, networking, policy};
 
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const API_EXTENSIONS: &str = "apiextensions.k8s.io";
+const API_REGISTRATION: &str = "apiregistration.k8s.io";
 const APPS: &str = "apps";
 const AUTOSCALING: &str = "autoscaling";
 const BATCH: &str = "batch";
+const COORDINATION: &str = "coordination.k8s.io";
 const DISCOVERY: &str = "discovery.k8s.io";
 const EVENTS: &str = "events.k8s.io";
 const EXTENSIONS: &str = "extensions";
 const FLOWCONTROL: &str = "flowcontrol.apiserver.k8s.io";
 const NETWORKING: &str = "networking.k8s.io";
+const NODE: &str = "node.k8s.io";
 const POLICY: &str = "policy";
+const RBAC: &str = "rbac.authorization.k8s.io";
+const SCHEDULING: &str = "scheduling.k8s.io";
+const STORAGE: &str = "storage.k8s.io";
 
 const INGRESS: &str = "`backend` becomes `defaultBackend`, `serviceName` and `servicePort` of a backend become `service`; a path without a `pathType` gets `ImplementationSpecific`";
 const ROLLBACK: &str = "`rollbackTo` becomes the annotation `deprecated.deployment.rollback.to`";
@@ -20,6 +28,47 @@ const SHARES: &str = "`assuredConcurrencyShares` becomes `nominalConcurrencyShar
 
 /// The kinds of Kubernetes of which older versions are converted, by the group and kind in which they are stored.
 pub static KINDS: &[Kind] = &[
+    Kind::new(
+        "MutatingWebhookConfiguration",
+        "mutatingwebhookconfigurations",
+        (ADMISSION, "v1"),
+        &[Older::same(ADMISSION, "v1beta1")],
+    ),
+    Kind::new(
+        "ValidatingAdmissionPolicy",
+        "validatingadmissionpolicies",
+        (ADMISSION, "v1"),
+        &[Older::same(ADMISSION, "v1beta1")],
+    ),
+    Kind::new(
+        "ValidatingAdmissionPolicyBinding",
+        "validatingadmissionpolicybindings",
+        (ADMISSION, "v1"),
+        &[Older::same(ADMISSION, "v1beta1")],
+    ),
+    Kind::new(
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+        (ADMISSION, "v1"),
+        &[Older::same(ADMISSION, "v1beta1")],
+    ),
+    Kind::new(
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        (API_EXTENSIONS, "v1"),
+        &[Older::new(
+            API_EXTENSIONS,
+            "v1beta1",
+            definitions::DEFINITION,
+            "what is said of all versions is said of each, `JSONPath` becomes `jsonPath`, the webhook of a conversion has an object of its own, and a single `version` becomes one of `versions`",
+        )],
+    ),
+    Kind::new(
+        "APIService",
+        "apiservices",
+        (API_REGISTRATION, "v1"),
+        &[Older::same(API_REGISTRATION, "v1beta1")],
+    ),
     Kind::new(
         "ControllerRevision",
         "controllerrevisions",
@@ -95,6 +144,12 @@ pub static KINDS: &[Kind] = &[
         &[Older::same(BATCH, "v1beta1")],
     ),
     Kind::new(
+        "Lease",
+        "leases",
+        (COORDINATION, "v1"),
+        &[Older::same(COORDINATION, "v1beta1")],
+    ),
+    Kind::new(
         "EndpointSlice",
         "endpointslices",
         (DISCOVERY, "v1"),
@@ -152,6 +207,12 @@ pub static KINDS: &[Kind] = &[
         &[Older::same(NETWORKING, "v1beta1")],
     ),
     Kind::new(
+        "RuntimeClass",
+        "runtimeclasses",
+        (NODE, "v1"),
+        &[Older::same(NODE, "v1beta1")],
+    ),
+    Kind::new(
         "PodDisruptionBudget",
         "poddisruptionbudgets",
         (POLICY, "v1"),
@@ -161,5 +222,65 @@ pub static KINDS: &[Kind] = &[
             policy::POD_DISRUPTION_BUDGET,
             "a selector that is empty, and selected nothing, becomes one that selects nothing",
         )],
+    ),
+    Kind::new(
+        "ClusterRole",
+        "clusterroles",
+        (RBAC, "v1"),
+        &[Older::same(RBAC, "v1beta1")],
+    ),
+    Kind::new(
+        "ClusterRoleBinding",
+        "clusterrolebindings",
+        (RBAC, "v1"),
+        &[Older::same(RBAC, "v1beta1")],
+    ),
+    Kind::new(
+        "Role",
+        "roles",
+        (RBAC, "v1"),
+        &[Older::same(RBAC, "v1beta1")],
+    ),
+    Kind::new(
+        "RoleBinding",
+        "rolebindings",
+        (RBAC, "v1"),
+        &[Older::same(RBAC, "v1beta1")],
+    ),
+    Kind::new(
+        "PriorityClass",
+        "priorityclasses",
+        (SCHEDULING, "v1"),
+        &[Older::same(SCHEDULING, "v1beta1")],
+    ),
+    Kind::new(
+        "CSIDriver",
+        "csidrivers",
+        (STORAGE, "v1"),
+        &[Older::same(STORAGE, "v1beta1")],
+    ),
+    Kind::new(
+        "CSINode",
+        "csinodes",
+        (STORAGE, "v1"),
+        &[Older::same(STORAGE, "v1beta1")],
+    ),
+    Kind::new(
+        "CSIStorageCapacity",
+        "csistoragecapacities",
+        (STORAGE, "v1"),
+        &[Older::same(STORAGE, "v1beta1")],
+    ),
+    Kind::new(
+        "StorageClass",
+        "storageclasses",
+        (STORAGE, "v1"),
+        &[Older::same(STORAGE, "v1beta1")],
+    ),
+    Kind::new(
+        "VolumeAttachment",
+        "volumeattachments",
+        (STORAGE, "v1"),
+        &[Older::same(STORAGE, "v1beta1")],
     ),
 ];

@@ -14,6 +14,7 @@
 
 mod apps;
 mod autoscaling;
+mod definitions;
 mod discovery;
 mod flowcontrol;
 mod kind;
@@ -31,7 +32,7 @@ pub use self::step::Unconvertible;
 
 /// What all conversions give: the digest of what a test makes of its objects, which fails with the number that has to stand here. With another one whatever
 /// is converted is listed once more.
-pub const VERSION: u64 = 0x3ce7_4294_2f9e_eca9;
+pub const VERSION: u64 = 0x93d2_7ff9_b23b_09df;
 
 /// From one version of a kind to the one in which it is stored.
 #[derive(Clone, Copy, Debug)]
@@ -60,10 +61,13 @@ pub fn of(group: &str, version: &str, resource: &str) -> Option<Conversion> {
 
 /// All conversions, kind by kind.
 pub fn all() -> impl Iterator<Item = Conversion> {
-    KINDS.iter().flat_map(|kind| {
-        let older = kind.older.iter();
-        older.map(move |older| Conversion { kind, older })
-    })
+    KINDS.iter().flat_map(of_kind)
+}
+
+/// Those of a kind, the one first that is to be preferred.
+pub fn of_kind(kind: &'static Kind) -> impl Iterator<Item = Conversion> {
+    let older = kind.older.iter();
+    older.map(move |older| Conversion { kind, older })
 }
 
 impl Conversion {
@@ -91,7 +95,8 @@ impl Conversion {
     /// What of it is of no shape that the served version has, in words that quote nothing of it.
     pub fn convert(&self, json: &[u8]) -> Result<Vec<u8>, Unconvertible> {
         let object = serde_json::from_slice(json);
-        let Ok(Value::Object(mut object)) = object else {
+        let object = object.map_err(|_| Unconvertible::new("it is no JSON that can be read"))?;
+        let Value::Object(mut object) = object else {
             return Err(Unconvertible::new("it is no object"));
         };
         self.apply(&mut object)?;

@@ -61,7 +61,11 @@ fn what_has_no_shape_of_its_version_is_refused_in_words_that_quote_nothing() {
         assert_eq!(error.to_string(), expected);
     };
     check("batch", "v1beta1", "cronjobs", "[]", "it is no object");
-    check("batch", "v1beta1", "cronjobs", "{", "it is no object");
+    let unread = "it is no JSON that can be read";
+    check("batch", "v1beta1", "cronjobs", "{", unread);
+    // Deeper than any object of these kinds.
+    let deep = format!(r#"{{"spec":{}"#, "[".repeat(1_000_000));
+    check("batch", "v1beta1", "cronjobs", &deep, unread);
     let ingress = |spec: &str, expected: &str| {
         let json = format!(r#"{{"metadata":{{"name":"a"}},"spec":{spec}}}"#);
         check("extensions", "v1beta1", "ingresses", &json, expected);
