@@ -1,7 +1,8 @@
-//! From bytes of a member to changes for the store: lines and items, events, pruned objects, batches, and what may be held on the way.
+//! From bytes of a member to changes for the store: lines and items, events, converted and pruned objects, batches, and what may be held on the way.
 
 pub(crate) mod batch;
 pub(crate) mod budget;
+pub(crate) mod convert;
 pub(crate) mod event;
 pub(crate) mod items;
 pub(crate) mod lines;

@@ -407,9 +407,17 @@ impl Session {
                 return Found::Unclear;
             }
         };
+        let as_stored = plan::as_stored(served.discovery, &known);
+        let served = Served {
+            discovery: &as_stored.discovery,
+            ..served
+        };
         let draft = plan::negotiate(resources, served, &known, self.new_types.most());
         let begin = self.new_types.let_in(&draft.wants());
-        let plan = draft.plan(&begin);
+        let plan = plan::Plan {
+            conversions: as_stored.conversions,
+            ..draft.plan(&begin)
+        };
         let rest = streams.apply(&plan).await;
         let found = Found::by(&plan, rest);
         streams.miss(plan.missing, resources);

@@ -34,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
 use crate::config::Shared;
+use crate::incoming::convert::Converted;
 use crate::incoming::prune::{Rules, rules_version};
 pub(crate) use crate::stream::connected::Connected;
 use crate::stream::objects::{Begins, ClusterObjects};
@@ -57,12 +58,33 @@ pub(crate) struct StreamContext {
     pub(crate) cluster: ClusterId,
     pub(crate) cluster_name: ClusterName,
     pub(crate) resource: Arc<ResourceType>,
+    /// The member serves an older version than the stored one.
+    pub(crate) converted: Option<Arc<Converted>>,
     pub(crate) report: Arc<Report>,
     pub(crate) objects: Arc<ClusterObjects>,
     pub(crate) metrics: Arc<ClusterMetrics>,
     pub(crate) cancel: CancellationToken,
     /// Cancelled by the stream that is told by the store that the cluster has left.
     pub(crate) left: CancellationToken,
+}
+
+impl StreamContext {
+    /// What the member is asked for.
+    fn asked(&self) -> &GroupVersionResource {
+        match &self.converted {
+            Some(converted) => converted.served(),
+            None => &self.resource.gvr,
+        }
+    }
+
+    /// The number of the rules by which rows are made.
+    fn rules_version(&self) -> i64 {
+        let pruning = rules_version(&self.resource.gvr);
+        match &self.converted {
+            Some(converted) => converted.rules_version(pruning),
+            None => pruning,
+        }
+    }
 }
 
 /// Runs until cancelled, what is pending then is written; or until the cluster has left the store. A stream that breaks off says so and begins anew.
@@ -277,7 +299,7 @@ impl Stream {
         } = self;
         let sink = &context.shared.sink;
         let owner = context.shared.owner.text();
-        let rules = armadex_storage::Rules(rules_version(&context.resource.gvr));
+        let rules = armadex_storage::Rules(context.rules_version());
         let opened = writer
             .attempt(|| sink.open(context.cluster, &owner, &context.resource, rules))
             .await?;
@@ -355,7 +377,7 @@ impl Stream {
             return outcome;
         }
         let connected = Arc::clone(&self.context.connected);
-        let present = connected.present_version(&self.context.resource.gvr).await;
+        let present = connected.present_version(self.context.asked()).await;
         let is_puzzle = matches!(present, Err(MemberError::Malformed { .. }));
         let was_puzzled = std::mem::replace(&mut self.puzzled, is_puzzle);
         match present {
@@ -445,13 +467,12 @@ impl Stream {
         }
         let StreamContext {
             connected,
-            resource,
             cluster_name,
             ..
         } = &*self.context;
         let GroupVersionResource {
             group, resource, ..
-        } = &resource.gvr;
+        } = self.context.asked();
         let right = || member_rights::of_resources(group, vec![resource.clone()]);
         let advice = advice(error, &connected.member, right, cluster_name);
         self.failed_for(&format!("{error}{advice}"))

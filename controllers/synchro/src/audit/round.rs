@@ -160,6 +160,7 @@ impl<'a> Round<'a> {
             metrics: Arc::clone(metrics),
             cluster: *id,
             resource: Arc::clone(resource),
+            asked: report.asked(&resource.gvr),
             id: state.id,
             report: Arc::clone(report),
             turns: Arc::clone(&self.turns),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_member::{ListRequest, MemberError};
-use armadex_model::{ObjectKey, ResourceType};
+use armadex_model::{GroupVersionResource, ObjectKey, ResourceType};
 use armadex_storage::{ClusterId, Sink, StoreError, StoredVersion, TypeId};
 use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout};
@@ -41,6 +41,8 @@ pub(super) struct Subject {
     pub(super) metrics: Arc<ClusterMetrics>,
     pub(super) cluster: ClusterId,
     pub(super) resource: Arc<ResourceType>,
+    /// What the member is asked for: an object is the same in each version.
+    pub(super) asked: GroupVersionResource,
     pub(super) id: TypeId,
     pub(super) report: Arc<Report>,
     pub(super) turns: Arc<ClusterTurns>,
@@ -241,7 +243,7 @@ impl Subject {
         each: &mut impl FnMut(&Listed),
     ) -> Result<ListMetadata, MemberError> {
         let request = ListRequest {
-            resource: &self.resource.gvr,
+            resource: &self.asked,
             limit: PAGE,
             continue_token: token,
         };
@@ -269,7 +271,7 @@ impl Subject {
             unfinished.holds(items.unfinished());
         }
         items.finish().ok_or_else(|| MemberError::Malformed {
-            path: self.resource.gvr.list_path(),
+            path: self.asked.list_path(),
             problem: "it is no whole list".into(),
         })
     }

@@ -1,6 +1,6 @@
 //! What to sync: from the spec and what the member serves to a list of types. Pure: what of it is new is for somebody else to let in.
 //!
-//! Of each resource one version is kept, the first that the member tells; of one that is not Kubernetes' own each that `versions` names, if it names
+//! Of each resource one version is kept, the first that the member tells, or that in which the kind is `stored`; of one that is not Kubernetes' own each that `versions` names, if it names
 //! any. What is synced already stays until whole answers say that it is gone, and another version of it until the chosen one has been
 //! listed: `keep`.
 
@@ -11,12 +11,14 @@ mod keep;
 mod list;
 mod rights;
 mod scope;
+mod stored;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use armadex_conversion::Conversion;
 use armadex_crds::{AuthorizationMode, GroupResources, PediaClusterSpec};
 use armadex_model::{GroupVersionResource, ResourceType};
 
@@ -30,6 +32,7 @@ pub use self::rights::{MemberRights, member_rights_of};
 pub use self::scope::Gates;
 pub(crate) use self::scope::Scope;
 use self::scope::are_apart;
+pub(crate) use self::stored::as_stored;
 use crate::session::new_types::Wants;
 
 /// What to sync.
@@ -47,6 +50,8 @@ pub(crate) struct Plan {
     pub(crate) replaced: Vec<ResourceType>,
     /// How many that are new are to come later.
     pub(crate) wait: usize,
+    /// What of `types` the member serves in an older version, and how that becomes what is stored.
+    pub(crate) conversions: BTreeMap<GroupVersionResource, Conversion>,
 }
 
 /// What a PediaCluster refers to as `syncResourcesRefName`.
@@ -199,6 +204,15 @@ impl Plan {
     pub(crate) fn runs_on(&self, resource: &ResourceType) -> bool {
         self.kept.types.contains(&resource.gvr) || self.planned(&resource.gvr) == Some(resource)
     }
+
+    /// Whether a stream of this type that converts like this runs on.
+    pub(crate) fn reads_on(
+        &self,
+        gvr: &GroupVersionResource,
+        conversion: Option<Conversion>,
+    ) -> bool {
+        self.kept.types.contains(gvr) || self.conversions.get(gvr).copied() == conversion
+    }
 }
 
 fn resource_of(gvr: &GroupVersionResource) -> (&str, &str) {
@@ -271,6 +285,7 @@ impl Draft<'_> {
             types: chosen.types.into_values().collect(),
             missing: chosen.missing.into_iter().collect(),
             kept,
+            conversions: BTreeMap::new(),
         }
     }
 

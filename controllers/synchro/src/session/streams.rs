@@ -14,6 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::config::Shared;
+use crate::incoming::convert::Converted;
 use crate::incoming::memory::ClusterMemory;
 use crate::session::discoveries::ByWay;
 use crate::session::doubts::Doubts;
@@ -65,6 +66,8 @@ pub(super) struct Streams {
 
 struct Running {
     report: Arc<Report>,
+    /// The member serves an older version than the stored one.
+    converted: Option<Arc<Converted>>,
     cancel: CancellationToken,
     /// The store had it at the last look.
     stored: bool,
@@ -154,7 +157,15 @@ impl Streams {
             types: stored.clone().chain(unstored).cloned().collect(),
             doubted: self.doubts.ripe(Instant::now()),
             listed: self.listed().into_iter().cloned().collect(),
+            unconverted: self.unconverted().cloned().collect(),
         })
+    }
+
+    /// Types that the member serves as they are stored.
+    fn unconverted(&self) -> impl Iterator<Item = &GroupVersionResource> {
+        let running = self.running.iter();
+        let unconverted = running.filter(|(_, running)| running.converted.is_none());
+        unconverted.map(|(resource, _)| &resource.gvr)
     }
 
     /// Whether all that can run has been begun since the member was connected.
@@ -168,7 +179,10 @@ impl Streams {
         let goes = types.min_by_key(|(_, Running { report, .. })| {
             (report.fails(), report.shown().initial_list)
         });
-        goes.map(|(resource, _)| &resource.gvr)
+        goes.map(|(resource, running)| match &running.converted {
+            Some(converted) => converted.served(),
+            None => &resource.gvr,
+        })
     }
 
     /// Whether one of them ended without being told to.
@@ -187,13 +201,16 @@ impl Streams {
         let followed = Vec::from_iter(plan.replaced.iter().filter(has_to_do));
         let runs_on = |resource: &ResourceType, running: &Running| {
             let is_asked_for = plan.runs_on(resource) || followed.contains(&resource);
-            !running.task.is_finished() && is_asked_for
+            let converted = running.converted.as_deref().map(Converted::conversion);
+            !running.task.is_finished() && is_asked_for && plan.reads_on(&resource.gvr, converted)
         };
         self.end_unless(runs_on).await;
         for resource in plan.types.iter().chain(followed) {
             if !self.running.contains_key(resource) {
                 let resource = self.shared.types.of(resource);
-                let running = self.start(&resource);
+                let conversion = plan.conversions.get(&resource.gvr);
+                let converted = conversion.map(|by| Arc::new(Converted::new(*by, &resource)));
+                let running = self.start(&resource, converted);
                 self.running
                     .extend(running.map(|running| (resource, running)));
             }
@@ -291,9 +308,13 @@ impl Streams {
         }
     }
 
-    fn start(&self, resource: &Arc<ResourceType>) -> Option<Running> {
+    fn start(
+        &self,
+        resource: &Arc<ResourceType>,
+        converted: Option<Arc<Converted>>,
+    ) -> Option<Running> {
         let connected = self.connected.as_ref()?;
-        let report = Arc::new(self.board.report());
+        let report = Arc::new(self.board.report(converted.clone()));
         let cancel = CancellationToken::new();
         let context = StreamContext {
             shared: Arc::clone(&self.shared),
@@ -301,6 +322,7 @@ impl Streams {
             cluster: self.cluster,
             cluster_name: self.name.clone(),
             resource: Arc::clone(resource),
+            converted: converted.clone(),
             report: Arc::clone(&report),
             objects: Arc::clone(&self.objects),
             metrics: Arc::clone(&self.metrics),
@@ -310,6 +332,7 @@ impl Streams {
         let mut stored = self.stored.iter();
         Some(Running {
             report,
+            converted,
             cancel,
             stored: stored.any(|stored| stored.resource.gvr == resource.gvr),
             task: AbortOnDropHandle::new(tokio::spawn(stream::run(context))),

@@ -167,7 +167,7 @@ impl Stream {
     async fn size(&mut self) -> Result<Option<u64>, Halt> {
         self.until_cancelled(async |stream| {
             let connected = Arc::clone(&stream.context.connected);
-            let size = connected.size(&stream.context.resource.gvr).await;
+            let size = connected.size(stream.context.asked()).await;
             size.ok().flatten()
         })
         .await
@@ -221,7 +221,7 @@ impl Stream {
     ) -> Result<ByteStream, MemberError> {
         let lists = &self.context.connected.lists;
         let request = ListRequest {
-            resource: &self.context.resource.gvr,
+            resource: self.context.asked(),
             limit: listing.limit.objects(),
             continue_token: listing.token.as_deref(),
         };
@@ -300,7 +300,7 @@ impl Stream {
 
     fn no_list(&self, problem: &str) -> MemberError {
         MemberError::Malformed {
-            path: self.context.resource.gvr.list_path(),
+            path: self.context.asked().list_path(),
             problem: problem.into(),
         }
     }
@@ -394,7 +394,7 @@ impl Stream {
 
     fn read_item(&self, piece: &Piece) -> Result<Change, Skipped> {
         match piece {
-            Piece::Whole(json) => prune::prune(json, &self.rules).map(Change::Put),
+            Piece::Whole(json) => self.read_object(json).map(Change::Put),
             Piece::TooLong { prefix, length } => Err(self.overlong_item(prefix, *length)),
         }
     }

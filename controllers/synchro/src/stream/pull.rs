@@ -1,11 +1,12 @@
 //! What a list and a watch have in common: objects come in, are pruned, gathered within the budget, and written.
 
 use armadex_model::ObjectKey;
-use armadex_storage::{Change, MemberPosition, Written};
+use armadex_storage::{Change, MemberPosition, Object, Written};
 use tracing::warn;
 
 use crate::incoming::batch::{self, Pending};
 use crate::incoming::budget::Held;
+use crate::incoming::convert;
 use crate::incoming::prune::{Salvaged, Skipped};
 use crate::stream::Stream;
 use crate::stream::writer::Halt;
@@ -25,6 +26,11 @@ impl Gathering {
 }
 
 impl Stream {
+    /// The stored form of an object as the member sends it.
+    pub(super) fn read_object(&self, json: &[u8]) -> Result<Object, Skipped> {
+        convert::read(json, self.context.converted.as_deref(), &self.rules)
+    }
+
     /// Adds a change; if the budget has no room for it what there is is written first, as `write` does.
     pub(super) async fn gather(
         &self,

@@ -132,6 +132,7 @@ impl Scene {
             cluster,
             cluster_name: ClusterName::new("member1").unwrap(),
             resource: Arc::new(resource),
+            converted: None,
             report: Arc::clone(&report),
             objects: Arc::new(objects),
             metrics: Arc::clone(&metrics),

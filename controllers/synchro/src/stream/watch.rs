@@ -203,7 +203,7 @@ impl Stream {
         lasts: u32,
     ) -> Result<Result<ByteStream, MemberError>, Halt> {
         let request = WatchRequest {
-            resource: &self.context.resource.gvr,
+            resource: self.context.asked(),
             resource_version: version,
             timeout_seconds: lasts,
         };
@@ -297,8 +297,8 @@ impl Stream {
     /// worst costs a list.
     fn question(&self) -> Question {
         let connected = Arc::clone(&self.context.connected);
-        let resource = Arc::clone(&self.context.resource);
-        Box::pin(async move { connected.present_version(&resource.gvr).await.ok() })
+        let asked = self.context.asked().clone();
+        Box::pin(async move { connected.present_version(&asked).await.ok() })
     }
 
     /// Handles the lines that a chunk completes; an error is one that the member sent.
@@ -317,7 +317,7 @@ impl Stream {
                 Err(error) => return Ok(Some(error)),
             };
             if let Some(problem) = watch.goes_back(&place) {
-                let path = self.context.resource.gvr.list_path();
+                let path = self.context.asked().list_path();
                 let problem = problem.into();
                 return Ok(Some(MemberError::Malformed { path, problem }));
             }
@@ -354,7 +354,7 @@ impl Stream {
         };
         match event::parse(line) {
             Err(problem) => Ok(self.left_out(&prune::salvage(line), problem.to_owned())),
-            Ok(Event::Put(json)) => Ok(match prune::prune(json.as_bytes(), &self.rules) {
+            Ok(Event::Put(json)) => Ok(match self.read_object(json.as_bytes()) {
                 Ok(object) => {
                     let version = object.resource_version.clone();
                     (Some(Change::Put(object)), Reached::Event(version))

@@ -146,6 +146,27 @@ impl ScriptedMember {
         bodies.insert("/apis".to_owned(), told);
     }
 
+    /// It serves this kind, and no other of a group, in these groups and versions, each of which lists one object, as it is there.
+    pub(crate) fn serves_one(&self, (kind, plural): (&str, &str), versions: &[(&str, &str, &str)]) {
+        let mut bodies = self.script.bodies.lock().expect("no panic");
+        let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for (group, version, object) in versions {
+            let path = format!("/apis/{group}/{version}/{plural}");
+            let list = format!(r#"{{"metadata":{{"resourceVersion":"10"}},"items":[{object}]}}"#);
+            bodies.insert(path, list);
+            groups.entry(group).or_default().push(format!(
+                r#"{{"version":"{version}","resources":[{{"resource":"{plural}","responseKind":{{"kind":"{kind}"}},"scope":"Namespaced","verbs":["list","watch"]}}]}}"#
+            ));
+        }
+        let groups = groups.iter().map(|(group, versions)| {
+            let versions = versions.join(",");
+            format!(r#"{{"metadata":{{"name":"{group}"}},"versions":[{versions}]}}"#)
+        });
+        let groups = groups.collect::<Vec<_>>().join(",");
+        let told = format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{groups}]}}"#);
+        bodies.insert("/apis".to_owned(), told);
+    }
+
     /// It is of this version from now on, and answers all the time.
     pub(crate) fn is_upgraded_to(&self, version: &str) {
         let mut bodies = self.script.bodies.lock().expect("no panic");

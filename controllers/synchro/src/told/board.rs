@@ -9,6 +9,7 @@ use armadex_storage::ClusterId;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
+use crate::incoming::convert::Converted;
 use crate::lock::lock;
 use crate::session::plan::Missing;
 use crate::told::left_out::LeftOutShare;
@@ -113,10 +114,10 @@ impl Board {
         }
     }
 
-    /// Of a stream of this cluster that is about to begin.
-    pub(crate) fn report(&self) -> Report {
+    /// Of a stream of this cluster that is about to begin, and converts like this.
+    pub(crate) fn report(&self, converted: Option<Arc<Converted>>) -> Report {
         let (left_out, changed) = (Arc::clone(&self.left_out), Arc::clone(&self.changed));
-        Report::within(left_out, changed, Timestamp::now())
+        Report::within(left_out, changed, Timestamp::now()).of_converted(converted)
     }
 
     /// The facts now.
@@ -153,8 +154,8 @@ impl Board {
 
     /// Whatever was done for the cluster broke off, and nothing of it runs. Its streams are told of by reports that they do not write any more.
     pub(crate) fn broke_off(&self, words: &str) {
-        let stopped = |(resource, _): &(Arc<ResourceType>, _)| {
-            let report = self.report();
+        let stopped = |(resource, before): &(Arc<ResourceType>, Arc<Report>)| {
+            let report = self.report(before.shown().converted);
             report.stopped(None, words);
             (Arc::clone(resource), Arc::new(report))
         };

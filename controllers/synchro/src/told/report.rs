@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use armadex_crds::conditions::ResourceSyncReason;
 use armadex_crds::{ResourceAudit, ResourceSyncStatus};
-use armadex_model::ObjectKey;
+use armadex_model::{GroupVersionResource, ObjectKey};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::incoming::convert::Converted;
 use crate::lock::lock;
 use crate::stream::place::Place;
 use crate::told::left_out::{Kept, LeftOut, LeftOutShare, Skipped};
@@ -56,6 +57,8 @@ pub(crate) struct Progress {
     pub(crate) since: Timestamp,
     /// What came of the last audit since the stream began.
     pub(crate) audit: Option<ResourceAudit>,
+    /// The member serves an older version than the stored one.
+    pub(crate) converted: Option<Arc<Converted>>,
     store_fails: Option<String>,
     standing: Option<Box<Standing>>,
     skipped: Skipped,
@@ -84,6 +87,7 @@ impl Report {
             initial_list: true,
             since: now,
             audit: None,
+            converted: None,
             store_fails: None,
             standing: None,
             skipped: Skipped::default(),
@@ -101,9 +105,21 @@ impl Report {
         }
     }
 
+    /// The same of a stream that converts like this.
+    pub(super) fn of_converted(self, converted: Option<Arc<Converted>>) -> Self {
+        self.lock().progress.converted = converted;
+        self
+    }
+
     /// What to show.
     pub(crate) fn shown(&self) -> Progress {
         self.lock().progress.shown()
+    }
+
+    /// What the member is asked for by the stream of this type.
+    pub(crate) fn asked(&self, stored: &GroupVersionResource) -> GroupVersionResource {
+        let converted = self.lock().progress.converted.clone();
+        converted.map_or_else(|| stored.clone(), |converted| converted.served().clone())
     }
 
     /// How far the stream has brought the store.

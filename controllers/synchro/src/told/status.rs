@@ -17,10 +17,11 @@ use armadex_crds::{
 };
 use std::sync::Arc;
 
-use armadex_model::ResourceType;
+use armadex_model::{GroupVersionResource, ResourceType};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+use crate::incoming::convert::Converted;
 use crate::session::plan::Missing;
 use crate::told::board::{Facts, MemberHealth, Running, Validated};
 use crate::told::report::Progress;
@@ -289,10 +290,11 @@ fn of_stream(
     progress: &Progress,
 ) -> ResourceSyncCondition {
     let listing = [ResourceSyncStatus::Pending, ResourceSyncStatus::Syncing];
+    let (sync_version, sync_resource) = of_another_group(resource, progress);
     ResourceSyncCondition {
-        version: resource.gvr.version.clone(),
-        sync_version: String::new(),
-        sync_resource: String::new(),
+        version: chosen_version(resource, progress).to_owned(),
+        sync_version,
+        sync_resource,
         storage_version: resource.gvr.version.clone(),
         storage_resource: String::new(),
         status: progress.status,
@@ -304,6 +306,31 @@ fn of_stream(
     }
 }
 
+/// The version of its group that was chosen of what the member serves: the stored one where that is converted from another group.
+fn chosen_version<'a>(resource: &'a ResourceType, progress: &'a Progress) -> &'a str {
+    match served(progress).filter(|served| served.group == resource.gvr.group) {
+        Some(served) => &served.version,
+        None => &resource.gvr.version,
+    }
+}
+
+/// Version and resource of another group that are watched, as Clusterpedia tells of them; empty where none are.
+fn of_another_group(resource: &ResourceType, progress: &Progress) -> (String, String) {
+    match served(progress).filter(|served| served.group != resource.gvr.group) {
+        Some(served) => {
+            let watched = format!("{}.{}", served.resource, served.group);
+            (served.version.clone(), watched)
+        }
+        None => Default::default(),
+    }
+}
+
+/// What the member serves instead of the stored version.
+fn served(progress: &Progress) -> Option<&GroupVersionResource> {
+    let converted = progress.converted.as_deref();
+    converted.map(Converted::served)
+}
+
 /// The last audit, whichever process made it. When a copy was proved last is told as well after an audit that could not prove it.
 fn audit(
     told: &[GroupResourcesStatus],
@@ -312,7 +339,7 @@ fn audit(
 ) -> Option<ResourceAudit> {
     let (group, name) = (&resource.gvr.group, &resource.gvr.resource);
     let before = conditions_of(told, group, name)
-        .filter(|condition| condition.version == resource.gvr.version)
+        .filter(|condition| condition.version == chosen_version(resource, progress))
         .find_map(|condition| condition.audit.clone());
     let Some(now) = progress.audit.clone() else {
         return before;

@@ -22,6 +22,15 @@ pub(crate) struct Known {
     pub(crate) doubted: BTreeSet<GroupVersionResource>,
     /// Those that have been listed to their end.
     pub(crate) listed: BTreeSet<GroupVersionResource>,
+    /// Those that a stream runs for and that are not converted.
+    pub(crate) unconverted: BTreeSet<GroupVersionResource>,
+}
+
+impl Known {
+    /// Whether a stream of this type reads what the member serves as it is, and no whole answers have said that it is gone.
+    pub(super) fn runs_unconverted(&self, gvr: &GroupVersionResource) -> bool {
+        self.unconverted.contains(gvr) && !self.doubted.contains(gvr)
+    }
 }
 
 /// What stays although nothing was chosen of it.

@@ -160,11 +160,23 @@ impl<'a> Kinds<'a> {
         told.collect()
     }
 
+    /// And what the member serves instead of it, in another group.
     fn ask(&mut self, group: &str, resource: String) {
-        self.asked
-            .entry(group.to_owned())
-            .or_default()
-            .insert(resource);
+        let instead = self.told_instead(group, &resource);
+        let all = instead.into_iter().chain([(group.to_owned(), resource)]);
+        for (group, resource) in all {
+            self.asked.entry(group).or_default().insert(resource);
+        }
+    }
+
+    /// What the status tells that is watched in the place of a resource: group and resource.
+    fn told_instead(&self, group: &str, resource: &str) -> Option<(String, String)> {
+        let mut rows = self.told.get(group)?.iter();
+        let row = rows.find(|row| row.name == resource)?;
+        let watched = row.sync_conditions.iter().map(|row| &row.sync_resource);
+        let mut watched = watched.filter_map(|watched| watched.split_once('.'));
+        let (resource, group) = watched.next()?;
+        Some((group.to_owned(), resource.to_owned()))
     }
 
     /// What a resource is called in a role: by the member, by Kubernetes, or as it is asked for.

@@ -13,6 +13,7 @@ use crate::session::new_types::NewTypes;
 mod customs;
 mod keep;
 mod rights;
+mod stored;
 
 fn resource(name: &str, singular: &str, verbs: &[&str]) -> ServedResource {
     ServedResource {

@@ -98,6 +98,7 @@ impl Stage {
             cluster: self.cluster,
             cluster_name: name.clone(),
             resource: Arc::new(pods()),
+            converted: None,
             report: Arc::clone(&report),
             objects: Arc::new(ClusterObjects::new(0)),
             metrics: Arc::clone(&self.metrics),

@@ -74,6 +74,31 @@ fn kinds_by_name_are_listed_and_watched_and_nothing_else() {
     "#);
 }
 
+/// As in a member that knows the kind by the name of another group alone.
+#[test]
+fn what_is_read_in_another_group_is_granted_beside_what_is_asked_for() {
+    let spec = "spec:
+  syncResources:
+  - {group: networking.k8s.io, resources: [ingress]}
+status:
+  syncResources:
+  - group: networking.k8s.io
+    resources:
+    - name: ingresses
+      kind: Ingress
+      namespaced: true
+      syncConditions:
+      - {version: v1, syncVersion: v1beta1, syncResource: ingresses.extensions, storageVersion: v1, status: Error, lastTransitionTime: 2026-11-30T12:00:00Z}
+";
+    let told = told(spec);
+    for group in ["extensions", "networking.k8s.io"] {
+        let rule = format!(
+            r#"{{apiGroups: ["{group}"], resources: ["ingresses"], verbs: ["list", "watch"]}}"#
+        );
+        assert!(told.contains(&rule), "{told}");
+    }
+}
+
 #[test]
 fn a_star_is_what_the_status_tells_and_all_where_it_tells_nothing() {
     let spec = "spec:
