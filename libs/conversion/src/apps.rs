@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::step::{Object, Step, Unconvertible, annotate, take};
+use crate::step::{Object, Step, Unconvertible, annotate, put, take};
 
 /// `extensions/v1beta1` and `apps/v1beta1`: to which revision a Deployment is to go back is an annotation.
 pub(crate) const DEPLOYMENT: &[Step] = &[Step::By(rollback)];
@@ -25,8 +25,12 @@ const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 fn rollback(deployment: &mut Object) -> Result<(), Unconvertible> {
     match take(deployment, "spec.rollbackTo")? {
         None => Ok(()),
-        Some(Value::Object(to)) => {
-            let revision = number(to.get("revision"), "spec.rollbackTo.revision")?;
+        Some(Value::Object(mut to)) => {
+            let revision = to.remove("revision");
+            let revision = number(revision.as_ref(), "spec.rollbackTo.revision")?;
+            if !to.is_empty() {
+                put(deployment, "spec.rollbackTo", to.into())?;
+            }
             annotate(deployment, ROLLBACK_TO, revision)
         }
         Some(_) => Err(Unconvertible::new("spec.rollbackTo is no object")),

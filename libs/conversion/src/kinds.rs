@@ -220,7 +220,7 @@ pub static KINDS: &[Kind] = &[
             POLICY,
             "v1beta1",
             policy::POD_DISRUPTION_BUDGET,
-            "a selector that is empty, and selected nothing, becomes one that selects nothing",
+            "a selector that is empty, and selected nothing, becomes one that says so, and the one that said that all is meant an empty one",
         )],
     ),
     Kind::new(

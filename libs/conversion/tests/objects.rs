@@ -156,6 +156,19 @@ fn what_no_table_names_stays_where_it_is() {
     }
 }
 
+#[test]
+fn of_an_object_whose_fields_move_the_others_stay() {
+    let conversion = of("extensions", "v1beta1", "deployments").unwrap();
+    let deployment = serde_json::json!({"spec": {"rollbackTo": {"revision": 4, "unheard": "of"}}});
+    let converted = converted(conversion, &deployment);
+    let annotation = &converted["metadata"]["annotations"]["deprecated.deployment.rollback.to"];
+    assert_eq!(annotation, "4");
+    assert_eq!(
+        converted["spec"]["rollbackTo"],
+        serde_json::json!({"unheard": "of"})
+    );
+}
+
 /// Whoever wrote it, it is an object of that version to whoever reads it.
 #[test]
 fn a_converted_object_is_of_the_version_in_which_its_kind_is_stored() {
