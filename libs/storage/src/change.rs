@@ -111,6 +111,8 @@ pub struct Written {
     pub deleted: u64,
     /// Objects that were stored already, and deletions of absent ones.
     pub unchanged: u64,
+    /// By how much the bodies that are stored have become longer, as they were handed over, in bytes; shorter, if negative.
+    pub bytes: i64,
 }
 
 impl std::ops::AddAssign for Written {
@@ -120,10 +122,12 @@ impl std::ops::AddAssign for Written {
             changed,
             deleted,
             unchanged,
+            bytes,
         } = more;
         self.added += added;
         self.changed += changed;
         self.deleted += deleted;
         self.unchanged += unchanged;
+        self.bytes += bytes;
     }
 }

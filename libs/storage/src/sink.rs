@@ -24,6 +24,8 @@ pub struct Stream {
     pub resource: TypeId,
     /// The fence: a batch with an older epoch is refused.
     pub epoch: i64,
+    /// How many objects it had then. Nobody else adds to them, or takes any away, as long as the epoch is the writer's.
+    pub objects: u64,
     /// Where it stood when it was last written; `None` for a stream that has no rows and no position. A stream whose rows were stored by
     /// other rules, or were left by a purge that it was opened again before, stands at [`crate::Phase::Listing`], so that its writer
     /// compares every object anew.
@@ -88,6 +90,8 @@ pub struct StoredVersion {
     pub uid: String,
     /// The member's `metadata.resourceVersion`.
     pub resource_version: String,
+    /// How long its body is, as it was handed over, in bytes.
+    pub bytes: u64,
 }
 
 /// What a purge step did.

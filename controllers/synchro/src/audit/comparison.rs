@@ -325,6 +325,7 @@ mod tests {
             key: ObjectKey::new("n", name),
             uid: format!("uid-{name}"),
             resource_version: version.into(),
+            bytes: 100,
         }
     }
 
@@ -333,6 +334,7 @@ mod tests {
             key,
             uid,
             resource_version,
+            bytes: _,
         } = row(name, version);
         Listed {
             key,

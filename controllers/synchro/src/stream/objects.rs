@@ -312,6 +312,7 @@ mod tests {
             deleted,
             changed: 3,
             unchanged: 4,
+            bytes: 500,
         }
     }
 

@@ -113,6 +113,7 @@ impl ClusterMetrics {
             changed,
             deleted,
             unchanged,
+            bytes: _,
         } = written;
         self.batches.add(1);
         self.added.add(added);

@@ -46,6 +46,7 @@ pub(crate) const VERSIONS: Told<StoredVersion> = Told {
             key: ObjectKey::new(names[&object.nsid], object.name),
             uid: object.uid,
             resource_version: object.version.into_text(),
+            bytes: u64::try_from(object.size).unwrap_or(0),
         })
     },
     key: |version| &version.key,

@@ -22,6 +22,8 @@ pub(crate) struct OldRow {
     pub(crate) version: MemberVersion,
     pub(crate) rev: i64,
     pub(crate) form: i64,
+    /// Of its body, before it was packed.
+    pub(crate) size: i64,
 }
 
 /// A row of `obj`.
@@ -77,7 +79,7 @@ pub(crate) fn old(dialect: Dialect, keys: &[(i32, i64, &str)]) -> Statement {
         .iter()
         .map(|&(resource, nsid, name)| [resource.into(), nsid.into(), name.into()]);
     let columns =
-        "SELECT o.id, o.type, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.form FROM ";
+        "SELECT o.id, o.type, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.form, o.size FROM ";
     let sql = Sql::new(dialect, "obj.old", columns);
     match dialect.many() {
         Many::Arrays => sql.table("k (type, nsid, name)", keys).push(
@@ -102,6 +104,7 @@ pub(crate) fn decode_old(row: &dyn Row) -> Result<OldRow, StoreError> {
         version: MemberVersion::from_columns(row.int(5)?, row.optional_text(6)?),
         rev: row.int(7)?,
         form: row.int(8)?,
+        size: row.int(9)?,
     })
 }
 

@@ -347,6 +347,7 @@ fn opened(
     Stream {
         resource: TypeId(fence.resource),
         epoch: fence.epoch,
+        objects: known.map_or(0, |stream| u64::try_from(stream.objects).unwrap_or(0)),
         hidden: is_kept,
         position: known.and_then(|known| resumable(known, rules)),
     }

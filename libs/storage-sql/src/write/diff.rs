@@ -57,6 +57,7 @@ impl<'a> Diff<'a> {
             }
             Some(old) if old.uid == new.uid => {
                 self.written.changed += 1;
+                self.written.bytes += new.size - old.size;
                 self.effects.push(Effect::Change { old, new });
             }
             Some(old) => {
@@ -76,11 +77,13 @@ impl<'a> Diff<'a> {
 
     fn add(&mut self, nsid: i64, new: &'a NewObject) {
         self.written.added += 1;
+        self.written.bytes += new.size;
         self.effects.push(Effect::Add { nsid, new });
     }
 
     fn remove(&mut self, old: OldRow) {
         self.written.deleted += 1;
+        self.written.bytes -= old.size;
         self.effects.push(Effect::Remove { old });
     }
 }
@@ -110,6 +113,7 @@ mod tests {
             version: MemberVersion::Number(version),
             rev: 9,
             form: 0,
+            size: 30,
         }
     }
 
@@ -119,7 +123,7 @@ mod tests {
             uid: uid.into(),
             version: MemberVersion::Number(version),
             created: 0,
-            size: 0,
+            size: 7,
             terms: TermSet::default(),
             labels: vec![],
             form: 0,
@@ -154,8 +158,11 @@ mod tests {
             changed,
             deleted,
             unchanged,
+            bytes,
         } = diff.written;
         assert_eq!([added, changed, deleted, unchanged], counts);
+        let lengthened = 7 * (added + changed) as i64 - 30 * (changed + deleted) as i64;
+        assert_eq!(bytes, lengthened);
     }
 
     #[test]

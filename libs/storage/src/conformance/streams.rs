@@ -45,29 +45,44 @@ async fn write(sink: &dyn Sink, batch: Batch) -> Written {
     sink.write(batch).await.expect("written")
 }
 
-/// What is new, what changed, what goes, and what is as it was.
+/// What is new, what changed, what goes, what is as it was, and how long the bodies are that are stored.
 pub async fn what_a_batch_did_is_counted(sink: &dyn Sink) {
     let pods = opened(sink).await;
-    let (a, b) = (object("ns", "a"), object("ns", "b"));
+    let (a, mut b) = (object("ns", "a"), object("ns", "b"));
     let put = |objects: [&ObjectBuilder; 2]| {
         let changes = objects.map(|object| Change::Put(object.clone().build()));
         write(sink, pods.batch(changes, None))
     };
+    let length = |object: &ObjectBuilder| object.clone().build().body.len() as i64;
     let written = put([&a, &b]).await;
     assert_eq!((written.added, written.unchanged), (2, 0), "{written:?}");
-    let written = put([&a, &b.clone().version("101")]).await;
+    assert_eq!(written.bytes, length(&a) + length(&b));
+    let short = std::mem::replace(
+        &mut b,
+        object("ns", "b").version("101").body("b".repeat(99)),
+    );
+    let written = put([&a, &b]).await;
     assert_eq!((written.changed, written.unchanged), (1, 1), "{written:?}");
-    let written = put([&a.clone().uid("another"), &b.version("101")]).await;
+    assert_eq!(written.bytes, 99 - length(&short));
+    let versions = sink.versions(pods.cluster, pods.stream.resource, None, 10);
+    let versions = versions.await.expect("versions");
+    let stored = Vec::from_iter(versions.iter().map(|row| row.bytes as i64));
+    assert_eq!(stored, [length(&a), length(&b)]);
+    let written = put([&a.clone().uid("another"), &b]).await;
     let replaced = Written {
         added: 1,
         deleted: 1,
         unchanged: 1,
+        bytes: length(&a.clone().uid("another")) - length(&a),
         ..Written::default()
     };
     assert_eq!(written, replaced);
     let delete = ["a", "never-there"].map(|name| Change::Delete(ObjectKey::new("ns", name)));
     let written = write(sink, pods.batch(delete, None)).await;
     assert_eq!((written.deleted, written.unchanged), (1, 1), "{written:?}");
+    assert_eq!(written.bytes, -length(&a.clone().uid("another")));
+    let again = opened(sink).await;
+    assert_eq!(again.stream.objects, 1, "b alone is left");
 }
 
 /// Whoever opens a stream owns it, until it is closed.
@@ -170,6 +185,7 @@ pub async fn keys_and_versions_come_in_pages(sink: &dyn Sink) {
             key,
             uid,
             resource_version,
+            bytes: _,
         } in &versions
         {
             assert_eq!(key.name, format!("pod-{resource_version}"));

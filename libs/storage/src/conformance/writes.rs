@@ -58,6 +58,7 @@ pub async fn a_deleted_object_is_gone(fixture: &Fixture) {
         Written {
             deleted: 1,
             unchanged: 1,
+            bytes: written.bytes,
             ..Written::default()
         }
     );
@@ -82,6 +83,7 @@ pub async fn a_new_uid_under_an_old_key_is_a_delete_and_an_add(fixture: &Fixture
         Written {
             added: 1,
             deleted: 1,
+            bytes: written.bytes,
             ..Written::default()
         }
     );
@@ -143,6 +145,7 @@ pub async fn a_replay_writes_nothing(fixture: &Fixture) {
         written,
         Written {
             added: 40,
+            bytes: written.bytes,
             ..Written::default()
         }
     );
@@ -163,6 +166,7 @@ pub async fn a_replay_writes_nothing(fixture: &Fixture) {
         written,
         Written {
             changed: 40,
+            bytes: written.bytes,
             ..Written::default()
         }
     );
@@ -326,6 +330,7 @@ pub async fn versions_are_listed_page_by_page(fixture: &Fixture) {
             key,
             uid: object.uid,
             resource_version: object.resource_version,
+            bytes: object.body.len() as u64,
         }
     });
     let wanted = Vec::from_iter(wanted);

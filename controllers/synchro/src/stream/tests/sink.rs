@@ -125,7 +125,9 @@ impl Stored {
         let mut written = Written::default();
         let key = object.key.clone();
         let former_rules = self.made_by.insert(key.clone(), rules);
-        match self.rows.get(&key) {
+        let former = self.rows.get(&key);
+        written.bytes = object.body.len() as i64 - former.map_or(0, |row| row.body.len() as i64);
+        match former {
             Some(former) if former.uid != object.uid => {
                 (written.added, written.deleted) = (1, 1);
             }
@@ -142,8 +144,10 @@ impl Stored {
     }
 
     fn delete(&mut self, key: &ObjectKey) -> Written {
-        let was_there = self.rows.remove(key).is_some();
+        let was = self.rows.remove(key);
+        let was_there = was.is_some();
         Written {
+            bytes: -was.map_or(0, |row| row.body.len() as i64),
             deleted: u64::from(was_there),
             unchanged: u64::from(!was_there),
             ..Written::default()
@@ -255,6 +259,7 @@ impl Sink for MemorySink {
             Ok(Stream {
                 resource: TYPE,
                 epoch: stored.epoch,
+                objects: stored.rows.len() as u64,
                 position: stored.resumable(rules),
                 hidden: stored.hidden,
             })
@@ -334,6 +339,7 @@ impl Sink for MemorySink {
             key: row.key.clone(),
             uid: row.uid.clone(),
             resource_version: row.resource_version.clone(),
+            bytes: row.body.len() as u64,
         };
         Ok(self.with(|stored| {
             let rows = stored.rows.values().filter(later).map(version);
