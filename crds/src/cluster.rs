@@ -54,6 +54,24 @@ use crate::{
         json_path = ".status.conditions[?(@.type == 'ClusterHealthy')].reason"
     ),
     printcolumn(
+        name = "Synced",
+        type_ = "string",
+        priority = 10,
+        json_path = ".status.conditions[?(@.type == 'Synced')].reason"
+    ),
+    printcolumn(
+        name = "Objects",
+        type_ = "integer",
+        priority = 10,
+        json_path = ".status.objects"
+    ),
+    printcolumn(
+        name = "Behind",
+        type_ = "date",
+        priority = 10,
+        json_path = ".status.behindSince"
+    ),
+    printcolumn(
         name = "ShardingName",
         type_ = "string",
         priority = 10,
@@ -246,7 +264,7 @@ pub struct PediaClusterStatus {
     /// By what the member is told from another one at the same address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<IdentitySource>,
-    /// Validated, SynchroRunning, ClusterHealthy, Ready.
+    /// Validated, SynchroRunning, ClusterHealthy, Ready, Synced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -256,9 +274,31 @@ pub struct PediaClusterStatus {
     /// Which synchro looks after this cluster now; empty but present: the unsharded one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharding_name: Option<String>,
+    /// Which process of that synchro does, as far as it has said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synchro: Option<SynchroProcess>,
+    /// Objects that are stored, of all resources of which that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<i64>,
+    /// Of all `behindSince` of its resources the oldest; absent: none is behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind_since: Option<Time>,
     /// What the last audit of all synced resources found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<ClusterAudit>,
+}
+
+/// The process that looks after a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SynchroProcess {
+    /// By what it holds its Lease, which begins with the name of its host or Pod; empty: it was told to hold none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub identity: String,
+    /// Its number among the replicas that share the clusters; absent: it has all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub replica: Option<i32>,
 }
 
 /// By what a member is told from another one, the surest first.
@@ -374,6 +414,23 @@ pub struct ResourceSyncCondition {
     /// Whether the first list is still being written.
     #[serde(default, skip_serializing_if = "is_false")]
     pub initial_list_phase: bool,
+    /// How much of the first list is stored, in steps of five percent; absent where the member does not tell how many objects it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 100))]
+    pub initial_list_percent: Option<i32>,
+    /// Objects that are stored, as they were counted when this status was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<i64>,
+    /// Bytes of their JSON as it is served, then; the store packs it into less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<i64>,
+    /// When the newest of the member's changes was stored, then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event_time: Option<Time>,
+    /// Since when nothing has come from the member that proves that what is stored is what it has: neither a change nor a bookmark of the watch, nor the end of a list.
+    /// Absent while that was less than three minutes ago.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind_since: Option<Time>,
     /// When `status` last became another one.
     pub last_transition_time: Time,
     /// What came of comparing it with the member last.

@@ -74,6 +74,8 @@ words! {
         ClusterHealthy,
         /// All of the above.
         Ready,
+        /// Ours: what is asked for has been listed to its end, so what is not found is not there.
+        Synced,
     }
 }
 
@@ -139,6 +141,22 @@ words! {
         Ready,
         /// One of these is missing; the message says which.
         NotReady,
+    }
+}
+
+words! {
+    /// Reasons of `Synced`, which is ours.
+    ClusterSyncedReason {
+        /// Every resource that is synced has been listed to its end.
+        Synced,
+        /// Some have not; the message says how far they are.
+        InitialList,
+        /// Some have not, and fail; the message names them.
+        InitialListFailed,
+        /// What is stored is being looked at.
+        Starting,
+        /// Nobody syncs the cluster.
+        SynchroNotRunning,
     }
 }
 

@@ -31,6 +31,7 @@ pub use cluster::{
     AuthenticationFrom, AuthorizationMode, ClusterAudit, Connection, ControlPlaneProxy,
     GroupResourcesStatus, IdentitySource, PediaCluster, PediaClusterSpec, PediaClusterStatus,
     ResourceAudit, ResourceStatus, ResourceSyncCondition, ResourceSyncStatus, SecretKeyRef,
+    SynchroProcess,
 };
 pub use definitions::{all, files, yaml};
 pub use import_policy::{

@@ -562,7 +562,7 @@ const LIMITS_OF_THE_CONTROLLERS: [(&str, &str, &str); 10] = [
 ];
 
 /// What docs/limits.md says of what a synchro holds for its members, and the constant that makes it so.
-const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 19] = [
+const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 20] = [
     (
         "`--memory-budget` (64 MiB)",
         "controllers/synchro/src/config.rs",
@@ -644,14 +644,19 @@ const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 19] = [
         "const MOST_BY_CONTROL_PLANE: usize = 200;",
     ),
     (
-        "has 256 KiB for all words",
+        "has 128 KiB for all words",
         "controllers/synchro/src/told/status/rows.rs",
-        "const WORDS_BYTES: usize = 256 << 10;",
+        "const WORDS_BYTES: usize = 128 << 10;",
     ),
     (
-        "832 KiB for its rows",
+        "768 KiB for its rows",
         "controllers/synchro/src/told/status/rows.rs",
-        "const ROWS_BYTES: usize = 832 << 10;",
+        "const ROWS_BYTES: usize = 768 << 10;",
+    ),
+    (
+        "less than a MiB",
+        "controllers/synchro/src/told/status/tests.rs",
+        "assert!(most < 1 << 20",
     ),
     (
         "(64 MiB) is for objects",

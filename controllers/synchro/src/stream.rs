@@ -313,9 +313,8 @@ impl Stream {
             rules,
         });
         let live = |position: &MemberPosition| position.phase == Phase::Live;
-        if stream.position.as_ref().is_some_and(live) {
-            self.context.report.listed();
-        }
+        let is_listed = stream.position.as_ref().is_some_and(live);
+        self.context.report.opened(stream.objects, is_listed);
         self.take_up(stream.position, stream.hidden).await
     }
 

@@ -566,6 +566,7 @@ impl Tree {
                     facts.running = Running::Shutdown;
                     if ending == Ending::Released {
                         facts.sharding_name = None;
+                        facts.synchro = None;
                     }
                 });
                 standing.last_word().await;

@@ -600,6 +600,7 @@ async fn what_was_ours_to_say_is_taken_over(fleet: &Harness) -> Result<()> {
         let expected = [
             "ClusterHealthy",
             "Ready",
+            "Synced",
             "SynchroRunning",
             "Validated",
             "example.com/Mine",

@@ -159,9 +159,15 @@ impl Subject {
         visit.turn.page(&self.turns, false).await;
         let mut copy = StoredCopy::new(hashes.clone());
         let most = if has_room { usize::MAX } else { SHORT };
-        if !self.stored(most, |row| copy.stored(row)).await? {
+        let (begun, mut bytes) = (self.report.mark(), 0);
+        let take_in = |row: &StoredVersion| {
+            bytes += row.bytes;
+            copy.stored(row);
+        };
+        if !self.stored(most, take_in).await? {
             return Ok(None);
         }
+        self.report.weighs(bytes, begun);
         let most = if has_room { usize::MAX } else { FEW };
         let mut comparison = sorted(copy, most).await?;
         let version = self.list(visit, |listed| comparison.listed(listed)).await?;

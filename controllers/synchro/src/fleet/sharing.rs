@@ -37,6 +37,11 @@ impl Sharing {
         Self(Some(Replica { number, members }))
     }
 
+    /// The number of this replica; `None` where one process has all clusters.
+    pub(crate) fn number(&self) -> Option<u32> {
+        self.0.as_ref().map(|replica| replica.number)
+    }
+
     /// Whether a cluster of its shard is its own.
     pub(crate) fn has(&self, cluster: &str) -> bool {
         let Some(Replica { number, members }) = &self.0 else {

@@ -222,6 +222,7 @@ impl Streams {
         self.doubts.are(&doubted, Instant::now());
         self.objects.have_versions(&plan.apart);
         self.metrics.waiting_types.set(plan.wait as u64);
+        self.board.update(|facts| facts.planned = Some(plan.wait));
         self.known = true;
         match was_unseen || self.unseen {
             true => Rest::Unclear,
@@ -242,6 +243,7 @@ impl Streams {
     /// The same when it is asked for something else. How much of that waits is not known before the member answers.
     pub(super) async fn ask_for(&mut self, asked: &Scope) {
         self.metrics.waiting_types.set(0);
+        self.board.update(|facts| facts.planned = None);
         self.withdraw(asked).await;
     }
 
@@ -314,7 +316,7 @@ impl Streams {
         converted: Option<Arc<Converted>>,
     ) -> Option<Running> {
         let connected = self.connected.as_ref()?;
-        let report = Arc::new(self.board.report(converted.clone()));
+        let report = Arc::new(self.board.report(resource, converted.clone()));
         let cancel = CancellationToken::new();
         let context = StreamContext {
             shared: Arc::clone(&self.shared),

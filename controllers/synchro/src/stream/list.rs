@@ -316,7 +316,7 @@ impl Stream {
         let ListMetadata {
             resource_version: version,
             r#continue,
-            remaining_item_count: _,
+            remaining_item_count: left,
         } = metadata;
         if r#continue.is_empty() && listing.is_first_over_nothing() {
             let position = self.position(&version, Phase::Live);
@@ -326,6 +326,9 @@ impl Stream {
             return Ok(Outcome::Listed { version });
         }
         self.flush_page(&mut gathering, listing).await?;
+        if !r#continue.is_empty() {
+            self.context.report.list_goes_on(listing.seen.len(), left);
+        }
         Ok(Outcome::Page {
             version,
             token: (!r#continue.is_empty()).then_some(r#continue),

@@ -9,6 +9,7 @@ use armadex_member::{ByteStream, MemberError, WatchRequest};
 use armadex_storage::{Change, MemberPosition, Phase};
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::incoming::event::{self, Event};
@@ -288,6 +289,7 @@ impl Stream {
                 watch.led_to.get_or_insert(led_to.into());
                 watch.write_by(self.position_due());
                 self.tell_place(watch);
+                self.is_proved(watch);
             }
             Due::Ask => watch.asked = Some(self.question()),
         }
@@ -310,7 +312,9 @@ impl Stream {
         self.context.metrics.received_bytes.add(chunk.len() as u64);
         watch.hear(Instant::now());
         watch.lines.push(chunk);
+        let mut is_told = false;
         while let Some(piece) = watch.lines.next() {
+            is_told = true;
             self.context.metrics.received_objects.add(1);
             let (change, place) = match self.read_line(&piece) {
                 Ok(read) => read,
@@ -340,6 +344,9 @@ impl Stream {
         watch.heard = Instant::now();
         watch.unfinished.holds(watch.lines.unfinished());
         self.tell_place(watch);
+        if is_told {
+            self.is_proved(watch);
+        }
         Ok(None)
     }
 
@@ -407,12 +414,23 @@ impl Stream {
         }
     }
 
+    /// Something has come from the member, and all that did is stored, if nothing is gathered: what is waits for its write.
+    fn is_proved(&self, watch: &Watch) {
+        if watch.gathering.pending.is_empty() {
+            self.context.report.proved(Timestamp::now());
+        }
+    }
+
     async fn write_watched(&self, watch: &mut Watch) -> Result<(), Halt> {
-        let position = self.unstored(watch);
-        let writes = position.is_some() || !watch.gathering.pending.is_empty();
+        let (position, has_come) = (self.unstored(watch), Timestamp::now());
+        let has_changes = !watch.gathering.pending.is_empty();
+        let writes = position.is_some() || has_changes;
         let flush = self.flush_watched(&mut watch.gathering, position);
         unless_it_stands_still(&mut watch.body, flush).await?;
         self.is_stored(watch, writes);
+        if has_changes {
+            self.context.report.proved(has_come);
+        }
         Ok(())
     }
 

@@ -143,6 +143,7 @@ impl Writer {
             let (key, reason) = match tried {
                 Ok(written) => {
                     self.metrics.wrote(written);
+                    self.report.wrote(written);
                     self.objects.wrote(self.counted(opened), written);
                     return Ok(written);
                 }

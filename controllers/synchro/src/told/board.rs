@@ -1,10 +1,13 @@
 //! What is known about one cluster now: written by the tasks of its tree, read when its status is made.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use armadex_crds::conditions::{ClusterHealthyReason, ClusterValidatedReason};
-use armadex_crds::{ClusterAudit, IdentitySource, PediaCluster};
-use armadex_model::ResourceType;
+use armadex_crds::{
+    ClusterAudit, GroupResourcesStatus, IdentitySource, PediaCluster, SynchroProcess,
+};
+use armadex_model::{GroupVersionResource, ResourceType};
 use armadex_storage::ClusterId;
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -14,6 +17,7 @@ use crate::lock::lock;
 use crate::session::plan::Missing;
 use crate::told::left_out::LeftOutShare;
 use crate::told::report::{Progress, Report};
+use crate::told::tally::Tally;
 
 /// What is known about one cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +46,10 @@ pub(crate) struct Facts {
     pub(crate) missing: Vec<Missing>,
     /// Which synchro looks after it; `None` when it was given away.
     pub(crate) sharding_name: Option<String>,
+    /// Which process of it; `None` when it was given away.
+    pub(crate) synchro: Option<SynchroProcess>,
+    /// How many resources that are asked for have to wait until they are begun with; `None`: which are asked for is not known yet.
+    pub(crate) planned: Option<usize>,
     /// What came of the last audit of all types.
     pub(crate) audit: Option<ClusterAudit>,
 }
@@ -98,6 +106,8 @@ pub(crate) struct Board {
     object: Mutex<Option<Arc<PediaCluster>>>,
     /// Its number in the store, as far as it is known.
     entry: Mutex<Option<ClusterId>>,
+    /// What another process has said of types whose streams have not begun here.
+    found: Mutex<BTreeMap<GroupVersionResource, Tally>>,
     /// The room for what its streams leave out.
     left_out: Arc<LeftOutShare>,
     changed: Arc<Notify>,
@@ -114,10 +124,39 @@ impl Board {
         }
     }
 
-    /// Of a stream of this cluster that is about to begin, and converts like this.
-    pub(crate) fn report(&self, converted: Option<Arc<Converted>>) -> Report {
+    /// Of a stream of this cluster that is about to begin, and converts like this. What was counted of the type before is gone on with.
+    pub(crate) fn report(
+        &self,
+        resource: &ResourceType,
+        converted: Option<Arc<Converted>>,
+    ) -> Report {
         let (left_out, changed) = (Arc::clone(&self.left_out), Arc::clone(&self.changed));
-        Report::within(left_out, changed, Timestamp::now()).of_converted(converted)
+        let (now, gvr) = (Timestamp::now(), &resource.gvr);
+        let found = lock(&self.found).remove(gvr);
+        let before = lock(&self.streams)
+            .iter()
+            .find(|(before, _)| before.gvr == *gvr)
+            .map(|(_, report)| report.tally());
+        let tally = before.or(found).unwrap_or_default();
+        Report::within(left_out, changed, tally, now).of_converted(converted)
+    }
+
+    /// What another process has said of the types of the cluster.
+    pub(crate) fn found(&self, told: &[GroupResourcesStatus], now: Timestamp) {
+        let mut found = lock(&self.found);
+        for group in told {
+            for resource in &group.resources {
+                let conditions = resource.sync_conditions.iter().map(|condition| {
+                    let version = match condition.storage_version.as_str() {
+                        "" => condition.version.clone(),
+                        stored => stored.to_owned(),
+                    };
+                    let gvr = GroupVersionResource::new(&*group.group, version, &*resource.name);
+                    (gvr, Tally::of(condition, now))
+                });
+                found.extend(conditions.filter(|(_, tally)| *tally != Tally::default()));
+            }
+        }
     }
 
     /// The facts now.
@@ -155,7 +194,7 @@ impl Board {
     /// Whatever was done for the cluster broke off, and nothing of it runs. Its streams are told of by reports that they do not write any more.
     pub(crate) fn broke_off(&self, words: &str) {
         let stopped = |(resource, before): &(Arc<ResourceType>, Arc<Report>)| {
-            let report = self.report(before.shown().converted);
+            let report = self.report(resource, before.shown().converted);
             report.stopped(None, words);
             (Arc::clone(resource), Arc::new(report))
         };

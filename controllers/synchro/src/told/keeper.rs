@@ -23,7 +23,8 @@ use crate::told::applied::{Applied, Put};
 use crate::told::board::{Board, Running};
 use crate::told::last_words::Speaker;
 use crate::told::outages;
-use crate::told::status;
+use crate::told::refresh::Refresh;
+use crate::told::status::{self, Counts};
 
 /// Between two writes: a cluster whose streams begin one after the other has one status to tell, not forty. What is ready is in the
 /// first already.
@@ -56,6 +57,8 @@ pub(crate) struct StatusKeeper {
     /// What an earlier process said of resources, until this one has something to say of them.
     pub(crate) found: Vec<GroupResourcesStatus>,
     pub(crate) claims: Claims,
+    /// When what is counted is written.
+    pub(crate) refresh: Refresh,
     /// What was written and is to be told.
     pub(crate) untold: VecDeque<Event>,
 }
@@ -90,17 +93,18 @@ impl StatusKeeper {
                 () = cancel.cancelled() => break,
                 () = self.board.changed().notified() => {}
                 () = self.claims.due() => {}
+                () = self.refresh.due() => {}
             }
             tokio::select! {
                 () = cancel.cancelled() => break,
                 () = tokio::time::sleep(SETTLE) => {}
             }
             self.take_in();
-            let status = self.built();
-            if status == self.written {
+            self.refresh.looks(Instant::now(), rand::random());
+            let Some(status) = self.news() else {
                 self.tell_events(cancel).await;
                 continue;
-            }
+            };
             let shared = Arc::clone(&self.shared);
             // It is made anew when it is written; ten thousand that stand in line would be hundreds of megabytes.
             let bytes = bytes_of(&status);
@@ -195,18 +199,27 @@ impl StatusKeeper {
         }
     }
 
+    /// What is to be written, if that is anything. What is counted goes with it; for nothing else it is written once in a while.
+    fn news(&self) -> Option<PediaClusterStatus> {
+        let counts = self.refresh.counts(Instant::now());
+        let is_news = self.built(counts) != self.written;
+        is_news.then(|| self.built(Counts::Now))
+    }
+
     /// What the status should be now.
-    fn built(&self) -> PediaClusterStatus {
+    fn built(&self, counts: Counts) -> PediaClusterStatus {
         let (facts, streams) = (self.board.facts(), self.board.progress());
         let told = match self.found.as_slice() {
             [] => &self.written.sync_resources,
             found => found,
         };
-        status::build(&self.written, told, &facts, &streams, Timestamp::now())
+        let streams = (streams.as_slice(), counts);
+        status::build(&self.written, told, &facts, streams, Timestamp::now())
     }
 
+    /// Whether there is nothing to write but, by and by, what is counted.
     fn is_written(&self) -> bool {
-        self.built() == self.written
+        self.built(Counts::Told) == self.written
     }
 
     /// Whether the status is as it should be now.
@@ -223,10 +236,9 @@ impl StatusKeeper {
 
     /// Writes once what there is to write. `None` if that fails.
     async fn try_to_write(&mut self) -> Option<Put> {
-        let status = self.built();
-        if status == self.written {
+        let Some(status) = self.news() else {
             return Some(Put::Done);
-        }
+        };
         let put = match self.shared.config.observes {
             true => Ok(Put::Done),
             false => self.applied.put(&status).await,
@@ -242,7 +254,11 @@ impl StatusKeeper {
             info!("statuses are written again");
         }
         match put {
-            Put::Done => self.stands(status),
+            Put::Done => {
+                let clusters = self.shared.metrics.clusters().len();
+                self.refresh.written(Instant::now(), clusters);
+                self.stands(status);
+            }
             Put::Overtaken => {
                 self.take_in_arrived();
                 if let Some(status) = self.applied.foreign() {
@@ -417,6 +433,8 @@ fn event_of(
         ClusterCondition::SynchroRunning if holds && goes_around(before) && is_healthy(status) => {
             (false, "ClusterNotByControlPlane")
         }
+        // Who knew nothing of it before has only begun to look.
+        ClusterCondition::Synced if holds && is_unsynced(before) => (false, "ClusterSynced"),
         _ => return None,
     };
     let note = match (condition.message.as_str(), status.version.as_str()) {
@@ -437,18 +455,24 @@ fn goes_around(status: &PediaClusterStatus) -> bool {
 }
 
 fn is_healthy(status: &PediaClusterStatus) -> bool {
-    says_of_health(status, ConditionStatus::True)
+    let healthy = ClusterCondition::ClusterHealthy;
+    says(status, healthy, ConditionStatus::True)
 }
 
 /// Whether the member does not answer, whatever the reason.
 fn is_lost(status: &PediaClusterStatus) -> bool {
-    says_of_health(status, ConditionStatus::False)
+    let healthy = ClusterCondition::ClusterHealthy;
+    says(status, healthy, ConditionStatus::False)
 }
 
-fn says_of_health(status: &PediaClusterStatus, said: ConditionStatus) -> bool {
-    let healthy = ClusterCondition::ClusterHealthy.as_str();
-    let healthy = conditions::find(&status.conditions, healthy);
-    healthy.is_some_and(|healthy| healthy.status == said.as_str())
+/// Whether its first lists are under way.
+fn is_unsynced(status: &PediaClusterStatus) -> bool {
+    says(status, ClusterCondition::Synced, ConditionStatus::False)
+}
+
+fn says(status: &PediaClusterStatus, type_: ClusterCondition, said: ConditionStatus) -> bool {
+    let found = conditions::find(&status.conditions, type_.as_str());
+    found.is_some_and(|found| found.status == said.as_str())
 }
 
 /// The Event that tells of an audit which found differences.
@@ -480,6 +504,8 @@ pub(crate) fn event(warning: bool, reason: &str, note: &str) -> Event {
     }
 }
 
+#[cfg(test)]
+mod paced;
 #[cfg(test)]
 mod restarts;
 #[cfg(test)]
@@ -523,7 +549,13 @@ mod tests {
                 ..Facts::default()
             };
             let unknown = PediaClusterStatus::default();
-            status::build(&unknown, &[], &facts, &[], Timestamp::UNIX_EPOCH)
+            status::build(
+                &unknown,
+                &[],
+                &facts,
+                (&[], Counts::Now),
+                Timestamp::UNIX_EPOCH,
+            )
         };
         let event = |before: &PediaClusterStatus, now: &PediaClusterStatus| {
             let event = event_of(before, now, ClusterCondition::ClusterHealthy);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use armadex_crds::conditions::ResourceSyncReason;
 use armadex_crds::{ResourceAudit, ResourceSyncStatus};
 use armadex_model::{GroupVersionResource, ObjectKey};
+use armadex_storage::Written;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -15,9 +16,14 @@ use crate::incoming::convert::Converted;
 use crate::lock::lock;
 use crate::stream::place::Place;
 use crate::told::left_out::{Kept, LeftOut, LeftOutShare, Skipped};
+use crate::told::tally::{Listing, Mark, Tally};
 
 /// Between two log lines about objects of one stream that are left out: a member may have one that changes all the time.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
+
+/// Of a list that goes on.
+const UNTOLD: &str =
+    "the first list comes in, and the member does not tell how many objects it has";
 
 /// Before the same trouble is told in other words.
 const RESTATED: Duration = Duration::from_secs(60);
@@ -59,6 +65,10 @@ pub(crate) struct Progress {
     pub(crate) audit: Option<ResourceAudit>,
     /// The member serves an older version than the stored one.
     pub(crate) converted: Option<Arc<Converted>>,
+    /// What is stored. That it becomes another is told with what changes next, or by and by.
+    pub(crate) tally: Tally,
+    /// How far a list is whose end nobody has seen yet.
+    pub(crate) listing: Option<Listing>,
     store_fails: Option<String>,
     standing: Option<Box<Standing>>,
     skipped: Skipped,
@@ -75,11 +85,17 @@ impl Report {
     /// A stream of a cluster that has no other.
     #[cfg(test)]
     pub(crate) fn new(changed: Arc<Notify>, now: Timestamp) -> Self {
-        Self::within(Arc::default(), changed, now)
+        Self::within(Arc::default(), changed, Tally::default(), now)
     }
 
-    /// A stream that is about to begin; `changed` is told of everything that a status should show. The streams of its cluster have `share` together.
-    pub(super) fn within(share: Arc<LeftOutShare>, changed: Arc<Notify>, now: Timestamp) -> Self {
+    /// A stream that is about to begin; `changed` is told of everything that a status should show. The streams of its cluster have `share` together, and `tally` is
+    /// what others have counted of it.
+    pub(super) fn within(
+        share: Arc<LeftOutShare>,
+        changed: Arc<Notify>,
+        tally: Tally,
+        now: Timestamp,
+    ) -> Self {
         let progress = Progress {
             status: ResourceSyncStatus::Pending,
             reason: Some(ResourceSyncReason::SynchroCreating),
@@ -88,6 +104,8 @@ impl Report {
             since: now,
             audit: None,
             converted: None,
+            tally,
+            listing: None,
             store_fails: None,
             standing: None,
             skipped: Skipped::default(),
@@ -151,6 +169,40 @@ impl Report {
         self.lock().progress.audit = Some(audit);
     }
 
+    /// The store has given the stream so many objects, which are all that a list had, or are not.
+    pub(crate) fn opened(&self, objects: u64, is_listed: bool) {
+        self.change(|progress| {
+            progress.tally.opened(objects, is_listed);
+            progress.initial_list &= !is_listed;
+        });
+    }
+
+    /// A batch was stored.
+    pub(crate) fn wrote(&self, written: Written) {
+        let now = Timestamp::now();
+        self.lock().progress.tally.wrote(written, now);
+    }
+
+    /// All is stored that had come from the member then, and something had just come.
+    pub(crate) fn proved(&self, then: Timestamp) {
+        self.lock().progress.tally.proved(then);
+    }
+
+    /// Where what is counted stands.
+    pub(crate) fn mark(&self) -> Mark {
+        self.lock().progress.tally.mark()
+    }
+
+    /// What was stored then was added up.
+    pub(crate) fn weighs(&self, bytes: u64, since: Mark) {
+        self.lock().progress.tally.weighs(bytes, since);
+    }
+
+    /// What is counted, for a stream that goes on with it.
+    pub(super) fn tally(&self) -> Tally {
+        self.lock().progress.tally.clone()
+    }
+
     /// The stream began.
     pub(crate) fn started(&self) {
         self.works();
@@ -167,13 +219,31 @@ impl Report {
         self.lock().left_out.clear();
         self.change(|progress| {
             progress.initial_list = true;
+            progress.listing = None;
+            progress.tally.listing();
             progress.skipped = Skipped::default();
+        });
+    }
+
+    /// A page of a list is stored, after which others come: so many objects of it have come in, and so many are left, if the member tells.
+    pub(crate) fn list_goes_on(&self, listed: u64, left: Option<u64>) {
+        self.change(|progress| {
+            let listing = Listing::of(listed, left);
+            // The number of all objects becomes another with each page, which alone is no news.
+            if progress.listing.map(Listing::percent) != Some(listing.percent()) {
+                progress.listing = Some(listing);
+            }
         });
     }
 
     /// All that the list had is stored.
     pub(crate) fn listed(&self) {
-        self.change(|progress| progress.initial_list = false);
+        // When that was is no news.
+        self.lock().progress.tally.listed(Timestamp::now());
+        self.change(|progress| {
+            progress.initial_list = false;
+            progress.listing = None;
+        });
     }
 
     /// A watch was established.
@@ -330,6 +400,10 @@ impl Progress {
         } else if self.status == ResourceSyncStatus::Syncing && !self.skipped.is_empty() {
             shown.reason = Some(ResourceSyncReason::ObjectSkipped);
             shown.message = self.skipped.words();
+        } else if self.status == ResourceSyncStatus::Pending
+            && self.listing == Some(Listing::Untold)
+        {
+            UNTOLD.clone_into(&mut shown.message);
         }
         shown
     }
@@ -376,6 +450,26 @@ mod tests {
         report.audited(audit.clone());
         assert_eq!(report.shown().audit, Some(audit));
         assert!(report.changed.notified().now_or_never().is_none());
+    }
+
+    #[test]
+    fn a_page_of_a_list_is_news_when_it_is_another_step_and_what_is_counted_is_none() {
+        let report = report();
+        let news = || report.changed.notified().now_or_never().is_some();
+        report.listing_goes();
+        report.listing();
+        news();
+        let told = (1..=100_u64).filter(|page| {
+            let written = Written {
+                added: 500,
+                ..Written::default()
+            };
+            report.wrote(written);
+            report.proved(Timestamp::now());
+            report.list_goes_on(page * 500, Some(50_500 - page * 500));
+            news()
+        });
+        assert_eq!(told.count(), 20, "0, 5, 10 and so on to 95");
     }
 
     #[test]

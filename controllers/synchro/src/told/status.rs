@@ -1,10 +1,13 @@
 //! From facts to the status of a PediaCluster, in Clusterpedia's words. Pure.
 
 mod rows;
+mod said;
+mod synced;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use armadex_crds::conditions::{
     self, ClusterCondition, ClusterHealthyReason, ClusterReadyReason, ClusterValidatedReason,
@@ -25,6 +28,9 @@ use crate::incoming::convert::Converted;
 use crate::session::plan::Missing;
 use crate::told::board::{Facts, MemberHealth, Running, Validated};
 use crate::told::report::Progress;
+use crate::told::status::said::{Said, said};
+use crate::told::status::synced::synced;
+use crate::told::tally::{BEHIND, Listing};
 
 /// Group and resource of a row that stands for several.
 const REST: &str = "*";
@@ -33,12 +39,21 @@ const AROUND: &str =
 const UNDISCOVERED: &str = "what is synced goes on and nothing else begins, as the member does not say what it serves now: ";
 const IN_LINE: &str = "the member waits to be asked what it serves: of those that take as long, or say as much, only a few are asked at the same time";
 
+/// Which counts of what is stored a status has. They become others all the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// Those that are told already, where there are any.
+    Told,
+    /// As they are now.
+    Now,
+}
+
 /// Makes the status that follows `previous`; of resources what is told on is in `told`.
 pub(crate) fn build(
     previous: &PediaClusterStatus,
     told: &[GroupResourcesStatus],
     facts: &Facts,
-    streams: &[(Arc<ResourceType>, Progress)],
+    (streams, counts): (&[(Arc<ResourceType>, Progress)], Counts),
     now: Timestamp,
 ) -> PediaClusterStatus {
     let mut list = previous.conditions.clone();
@@ -64,15 +79,24 @@ pub(crate) fn build(
     );
     let ready = ready(&list);
     set(&mut list, ClusterCondition::Ready, ready);
+    set(&mut list, ClusterCondition::Synced, synced(facts, streams));
     list.sort_by_key(|condition| place_of(&condition.type_));
+    let Resources {
+        groups,
+        objects,
+        behind_since,
+    } = sync_resources(told, facts, (streams, counts), now);
     PediaClusterStatus {
         observed_generation: facts.generation,
         apiserver: facts.apiserver.clone(),
         version: facts.version.clone(),
         identity: facts.identity,
         conditions: list,
-        sync_resources: sync_resources(told, facts, streams, now),
+        sync_resources: groups,
         sharding_name: facts.sharding_name.clone(),
+        synchro: facts.synchro.clone(),
+        objects,
+        behind_since,
         audit: facts.audit.clone().map(|audit| ClusterAudit {
             message: conditions::shortened(audit.message),
             ..audit
@@ -110,21 +134,6 @@ fn place_of(type_: &str) -> usize {
         .iter()
         .position(|known| known.as_str() == type_)
         .unwrap_or(known.len())
-}
-
-/// A condition without type and time.
-struct Said {
-    status: ConditionStatus,
-    reason: String,
-    message: String,
-}
-
-fn said(status: ConditionStatus, reason: impl Into<String>, message: impl Into<String>) -> Said {
-    Said {
-        status,
-        reason: reason.into(),
-        message: message.into(),
-    }
 }
 
 fn validated(validated: &Validated) -> Option<Said> {
@@ -240,19 +249,35 @@ fn ready(list: &[Condition]) -> Said {
     said(ConditionStatus::True, ClusterReadyReason::Ready, "")
 }
 
+/// What is told of all resources.
+struct Resources {
+    groups: Vec<GroupResourcesStatus>,
+    objects: Option<i64>,
+    behind_since: Option<Time>,
+}
+
 fn sync_resources(
     told: &[GroupResourcesStatus],
     facts: &Facts,
-    streams: &[(Arc<ResourceType>, Progress)],
+    (streams, counts): (&[(Arc<ResourceType>, Progress)], Counts),
     now: Timestamp,
-) -> Vec<GroupResourcesStatus> {
+) -> Resources {
+    // From when nobody follows it any more it is told of each how old it is, however new that is.
+    let least = match facts.running {
+        Running::Shutdown => Duration::ZERO,
+        _ => BEHIND,
+    };
     let mut groups: BTreeMap<&str, BTreeMap<&str, ResourceStatus>> = BTreeMap::new();
     for (resource, progress) in streams {
         let group = groups.entry(&resource.gvr.group).or_default();
         let known = group.entry(&resource.gvr.resource);
         // Two versions while one takes the place of the other.
         let conditions = &mut known.or_insert_with(|| of_type(resource)).sync_conditions;
-        conditions.push(of_stream(told, resource, progress));
+        let of_stream = of_stream(told, resource, (progress, counts));
+        conditions.push(ResourceSyncCondition {
+            behind_since: progress.tally.behind_since(now, least).map(seconds),
+            ..of_stream
+        });
     }
     for missing in &facts.missing {
         let group = groups.entry(&missing.group).or_default();
@@ -266,13 +291,25 @@ fn sync_resources(
             group: group.to_owned(),
             resources: resources.into_values().collect(),
         });
-    let mut groups = groups.collect();
-    let untold = rows::leave_out_what_does_not_fit(&mut groups);
-    if untold > 0 {
-        groups.push(of_untold(told, untold, now));
-    }
+    let mut groups = Vec::from_iter(groups);
+    let resources = groups.iter().flat_map(|group| &group.resources);
+    // Two versions of a resource are the same objects.
+    let objects = resources.clone().filter_map(|resource| {
+        let conditions = resource.sync_conditions.iter();
+        conditions.filter_map(|condition| condition.objects).max()
+    });
+    let objects = objects.reduce(i64::saturating_add);
+    let conditions = resources.flat_map(|resource| &resource.sync_conditions);
+    let behind = conditions.filter_map(|condition| condition.behind_since.as_ref());
+    let behind_since = behind.min_by_key(|time| time.0).cloned();
+    let left_out = rows::leave_out_what_does_not_fit(&mut groups);
+    groups.extend(left_out.words().map(|words| of_untold(told, words, now)));
     rows::shorten_messages(&mut groups);
-    groups
+    Resources {
+        groups,
+        objects,
+        behind_since,
+    }
 }
 
 fn of_type(resource: &ResourceType) -> ResourceStatus {
@@ -287,10 +324,30 @@ fn of_type(resource: &ResourceType) -> ResourceStatus {
 fn of_stream(
     told: &[GroupResourcesStatus],
     resource: &ResourceType,
-    progress: &Progress,
+    (progress, counts): (&Progress, Counts),
 ) -> ResourceSyncCondition {
     let listing = [ResourceSyncStatus::Pending, ResourceSyncStatus::Syncing];
     let (sync_version, sync_resource) = of_another_group(resource, progress);
+    let initial_list_phase = progress.initial_list && listing.contains(&progress.status);
+    let percent = progress.listing.and_then(Listing::percent);
+    let tally = &progress.tally;
+    let (objects, bytes) = (tally.objects().map(number), tally.bytes().map(number));
+    let last_event_time = tally.last_event().map(seconds);
+    let before = condition_of(told, resource, progress);
+    let before = before.map(|told| (told.objects, told.bytes, told.last_event_time.clone()));
+    let (told_objects, told_bytes, told_time) = before.unwrap_or_default();
+    let (objects, bytes, last_event_time) = match counts {
+        Counts::Now => (
+            objects.or(told_objects),
+            bytes.or(told_bytes),
+            last_event_time.or(told_time),
+        ),
+        Counts::Told => (
+            told_objects.or(objects),
+            told_bytes.or(bytes),
+            told_time.or(last_event_time),
+        ),
+    };
     ResourceSyncCondition {
         version: chosen_version(resource, progress).to_owned(),
         sync_version,
@@ -300,7 +357,14 @@ fn of_stream(
         status: progress.status,
         reason: progress.reason.map(String::from).unwrap_or_default(),
         message: progress.message.clone(),
-        initial_list_phase: progress.initial_list && listing.contains(&progress.status),
+        initial_list_phase,
+        initial_list_percent: percent
+            .filter(|_| initial_list_phase)
+            .and_then(|percent| i32::try_from(percent).ok()),
+        objects,
+        bytes,
+        last_event_time,
+        behind_since: None,
         last_transition_time: Time(progress.since),
         audit: audit(told, resource, progress),
     }
@@ -331,16 +395,33 @@ fn served(progress: &Progress) -> Option<&GroupVersionResource> {
     converted.map(Converted::served)
 }
 
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A status has no parts of seconds.
+fn seconds(time: Timestamp) -> Time {
+    Time(Timestamp::from_second(time.as_second()).unwrap_or(time))
+}
+
+/// What was told of this version of the resource.
+fn condition_of<'a>(
+    told: &'a [GroupResourcesStatus],
+    resource: &ResourceType,
+    progress: &Progress,
+) -> Option<&'a ResourceSyncCondition> {
+    let (group, name) = (&resource.gvr.group, &resource.gvr.resource);
+    let version = chosen_version(resource, progress);
+    conditions_of(told, group, name).find(|condition| condition.version == version)
+}
+
 /// The last audit, whichever process made it. When a copy was proved last is told as well after an audit that could not prove it.
 fn audit(
     told: &[GroupResourcesStatus],
     resource: &ResourceType,
     progress: &Progress,
 ) -> Option<ResourceAudit> {
-    let (group, name) = (&resource.gvr.group, &resource.gvr.resource);
-    let before = conditions_of(told, group, name)
-        .filter(|condition| condition.version == chosen_version(resource, progress))
-        .find_map(|condition| condition.audit.clone());
+    let before = condition_of(told, resource, progress).and_then(|condition| condition.audit.clone());
     let Some(now) = progress.audit.clone() else {
         return before;
     };
@@ -363,12 +444,12 @@ fn of_missing(told: &[GroupResourcesStatus], missing: &Missing, now: Timestamp) 
     unsynced(&missing.resource, condition)
 }
 
-/// The last row, of all that have none.
-fn of_untold(told: &[GroupResourcesStatus], untold: usize, now: Timestamp) -> GroupResourcesStatus {
+/// The last row, of all that has none.
+fn of_untold(told: &[GroupResourcesStatus], words: String, now: Timestamp) -> GroupResourcesStatus {
     let status = ResourceSyncStatus::Unknown;
     let before = since(told, (REST, REST), status);
     let condition = ResourceSyncCondition {
-        message: format!("{untold} more resources have no room in this status"),
+        message: words,
         ..of_nothing(status, before.unwrap_or(Time(now)))
     };
     GroupResourcesStatus {
@@ -388,6 +469,11 @@ fn of_nothing(status: ResourceSyncStatus, since: Time) -> ResourceSyncCondition 
         reason: String::new(),
         message: String::new(),
         initial_list_phase: false,
+        initial_list_percent: None,
+        objects: None,
+        bytes: None,
+        last_event_time: None,
+        behind_since: None,
         last_transition_time: since,
         audit: None,
     }
@@ -415,8 +501,8 @@ fn since<'a>(
 
 fn conditions_of<'a>(
     told: &'a [GroupResourcesStatus],
-    group: &'a str,
-    resource: &'a str,
+    group: &str,
+    resource: &str,
 ) -> impl Iterator<Item = &'a ResourceSyncCondition> {
     let groups = told.iter().filter(move |known| known.group == group);
     groups

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_control_plane::{Objects, Recorder};
-use armadex_crds::PediaCluster;
+use armadex_crds::{PediaCluster, SynchroProcess};
 use armadex_model::ClusterName;
 use armadex_storage::{Health, StoreError};
+use jiff::Timestamp;
 use kube::{Client, Resource};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
@@ -19,6 +21,7 @@ use crate::session::new_types::NewTypes;
 use crate::told::applied::Applied;
 use crate::told::board::{Board, Facts};
 use crate::told::keeper::{Claims, StatusKeeper};
+use crate::told::refresh::Refresh;
 use crate::told::unproved::unproved_since;
 
 /// For whoever searches.
@@ -58,12 +61,14 @@ impl Standing {
             metrics.unproved_since.set_time(unproved_since(object));
         }
         let board = Arc::new(Board::default());
+        board.found(&status.sync_resources, Timestamp::now());
         board.update(|facts| {
             *facts = Facts {
                 generation: object.metadata.generation,
                 apiserver: status.apiserver.clone(),
                 version: status.version.clone(),
                 sharding_name: Some(shared.config.sharding_name.clone()),
+                synchro: process(shared),
                 audit: status.audit.clone(),
                 ..Facts::default()
             };
@@ -78,6 +83,7 @@ impl Standing {
             found: status.sync_resources.clone(),
             written: status,
             claims: Claims::default(),
+            refresh: Refresh::new(Instant::now(), rand::random()),
             untold: VecDeque::new(),
         };
         let cancel = CancellationToken::new();
@@ -143,4 +149,16 @@ impl Standing {
             warn!(cluster = %self.name, error = %error, "the last status was not written");
         }
     }
+}
+
+/// By what the process is known; `None` where it was told to hold no Lease.
+fn process(shared: &Shared) -> Option<SynchroProcess> {
+    let lease = shared.config.lease.as_ref()?;
+    Some(SynchroProcess {
+        identity: lease.holder.clone(),
+        replica: shared
+            .sharing
+            .number()
+            .and_then(|number| number.try_into().ok()),
+    })
 }

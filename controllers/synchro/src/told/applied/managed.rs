@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 /// Who writes, in `managedFields` and Events.
 pub(crate) const MANAGER: &str = "armadex-synchro";
 /// Fields of the status: one that is not in a new status is taken out of the old one.
-pub(super) const FIELDS: [&str; 8] = [
+pub(super) const FIELDS: [&str; 11] = [
     "observedGeneration",
     "apiserver",
     "version",
@@ -20,6 +20,9 @@ pub(super) const FIELDS: [&str; 8] = [
     "conditions",
     "syncResources",
     "shardingName",
+    "synchro",
+    "objects",
+    "behindSince",
     "audit",
 ];
 const STATUS: &str = "f:status";
@@ -233,7 +236,7 @@ mod tests {
         let after = json!(taken_over(&before).expect("another book"));
         assert_eq!(after.as_array().expect("entries").len(), 1);
         let conditions = &after[0]["fieldsV1"][STATUS][CONDITIONS];
-        assert_eq!(conditions.as_object().expect("conditions").len(), 5);
+        assert_eq!(conditions.as_object().expect("conditions").len(), 6);
         assert_eq!(conditions[OLD]["f:reason"], json!({}));
         assert_eq!(conditions["."], Value::Null);
     }

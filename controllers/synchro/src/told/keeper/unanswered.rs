@@ -34,6 +34,7 @@ pub(super) async fn keeper(stage: &Stage) -> StatusKeeper {
         written: PediaClusterStatus::default(),
         found: Vec::new(),
         claims: Claims::default(),
+        refresh: Refresh::new(Instant::now(), 1.0),
         untold: VecDeque::new(),
     };
     says(&keeper, true);

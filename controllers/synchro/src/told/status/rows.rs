@@ -2,34 +2,112 @@
 //! say, and a status that is too large would leave the last one standing. Pure.
 
 use armadex_crds::conditions;
-use armadex_crds::{GroupResourcesStatus, ResourceStatus};
+use armadex_crds::{
+    GroupResourcesStatus, ResourceStatus, ResourceSyncCondition, ResourceSyncStatus,
+};
 
-/// All messages of all rows. Etcd takes 1.5 MiB of an object, of which spec and metadata have some, too.
-pub(super) const WORDS_BYTES: usize = 256 << 10;
-/// The rows without them: 1,000 types that are synced have some 450 bytes each, as many that are not 250.
-pub(super) const ROWS_BYTES: usize = 832 << 10;
+/// All messages of all rows. With the rows that is less than a MiB, of the 1.5 MiB that etcd takes of an object: half a MiB is left for spec, metadata and conditions.
+pub(super) const WORDS_BYTES: usize = 128 << 10;
+/// The rows without them: 1,000 types that are synced have some 500 bytes each, as many that are not 250.
+pub(super) const ROWS_BYTES: usize = 768 << 10;
 /// What a group takes beside its name and its rows,
 const AROUND_GROUP: usize = r#"{"group":"","resources":[]},"#.len();
 /// and what a row takes beside itself.
 const AROUND_ROW: usize = ",".len();
 
-/// Leaves out rows that do not fit; gives how many.
-pub(super) fn leave_out_what_does_not_fit(groups: &mut Vec<GroupResourcesStatus>) -> usize {
-    let (mut room, mut untold) = (ROWS_BYTES, 0);
+/// What has no room.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    /// Rows.
+    pub(super) rows: usize,
+    /// What is counted, of all rows.
+    pub(super) counts: bool,
+}
+
+impl LeftOut {
+    /// In words; `None` if nothing is.
+    pub(super) fn words(&self) -> Option<String> {
+        let rows = (self.rows > 0).then(|| match self.rows {
+            1 => "1 more resource has no room in this status".to_owned(),
+            rows => format!("{rows} more resources have no room in this status"),
+        });
+        let counts = "how many objects and bytes each has, and how new they are, has none either";
+        match (rows, self.counts) {
+            (None, true) => Some("how many objects and bytes each resource has, and how new they are, has no room in this status".to_owned()),
+            (Some(rows), true) => Some(format!("{rows}; {counts}")),
+            (rows, false) => rows,
+        }
+    }
+}
+
+/// Leaves out what does not fit: what is counted first, then rows, of which those that do well go before those that do not.
+pub(super) fn leave_out_what_does_not_fit(groups: &mut Vec<GroupResourcesStatus>) -> LeftOut {
+    let mut sizes = sizes(groups);
+    let around = groups.iter().map(around).sum::<usize>();
+    let counts = around + sizes.iter().sum::<usize>() > ROWS_BYTES;
+    if counts {
+        conditions_of(groups).for_each(|condition| {
+            (
+                condition.objects,
+                condition.bytes,
+                condition.last_event_time,
+            ) = (None, None, None);
+        });
+        sizes = self::sizes(groups);
+    }
+    let kept = kept(groups, &sizes);
+    let (mut rows, mut place) = (0, 0);
     for group in groups.iter_mut() {
-        let mut around = AROUND_GROUP + conditions::written(&group.group);
-        group.resources.retain(|row| {
-            let bytes = around + AROUND_ROW + bytes_without_messages(row);
-            let Some(left) = room.checked_sub(bytes) else {
-                untold += 1;
-                return false;
-            };
-            (room, around) = (left, 0);
-            true
+        group.resources.retain(|_| {
+            place += 1;
+            rows += usize::from(!kept[place - 1]);
+            kept[place - 1]
         });
     }
     groups.retain(|group| !group.resources.is_empty());
-    untold
+    LeftOut { rows, counts }
+}
+
+/// Of each row whether it has room, group by group.
+fn kept(groups: &[GroupResourcesStatus], sizes: &[usize]) -> Vec<bool> {
+    let rows = groups.iter().enumerate();
+    let rows = rows.flat_map(|(group, of)| of.resources.iter().map(move |row| (group, row)));
+    let order = rows.map(|(group, row)| (does_well(row), group)).enumerate();
+    let mut order = Vec::from_iter(order);
+    order.sort_by_key(|&(place, (does_well, _))| (does_well, place));
+    let mut around = Vec::from_iter(groups.iter().map(around));
+    let (mut room, mut kept) = (ROWS_BYTES, vec![false; sizes.len()]);
+    for (place, (_, group)) in order {
+        if let Some(left) = room.checked_sub(sizes[place] + around[group]) {
+            (room, around[group], kept[place]) = (left, 0, true);
+        }
+    }
+    kept
+}
+
+fn around(group: &GroupResourcesStatus) -> usize {
+    AROUND_GROUP + conditions::written(&group.group)
+}
+
+/// What each row takes, group by group.
+fn sizes(groups: &[GroupResourcesStatus]) -> Vec<usize> {
+    let rows = groups.iter().flat_map(|group| &group.resources);
+    let sizes = rows.map(|row| AROUND_ROW + bytes_without_messages(row));
+    sizes.collect()
+}
+
+fn does_well(row: &ResourceStatus) -> bool {
+    let mut conditions = row.sync_conditions.iter();
+    conditions.all(|condition| {
+        condition.status == ResourceSyncStatus::Syncing && condition.reason.is_empty()
+    })
+}
+
+fn conditions_of(
+    groups: &mut [GroupResourcesStatus],
+) -> impl Iterator<Item = &mut ResourceSyncCondition> {
+    let rows = groups.iter_mut().flat_map(|group| &mut group.resources);
+    rows.flat_map(|row| &mut row.sync_conditions)
 }
 
 fn bytes_without_messages(row: &ResourceStatus) -> usize {
@@ -58,8 +136,7 @@ pub(super) fn shorten_messages(groups: &mut [GroupResourcesStatus]) {
     while together(most) > WORDS_BYTES {
         most /= 2;
     }
-    let rows = groups.iter_mut().flat_map(|group| &mut group.resources);
-    for condition in rows.flat_map(|row| &mut row.sync_conditions) {
+    for condition in conditions_of(groups) {
         let of_audit = condition.audit.iter_mut().map(|audit| &mut audit.message);
         for message in of_audit.chain([&mut condition.message]) {
             *message = conditions::shortened_to(most, std::mem::take(message));
