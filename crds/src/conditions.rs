@@ -115,6 +115,8 @@ words! {
         RunningByControlPlane,
         /// It was stopped.
         Shutdown,
+        /// Ours: nothing is heard of it, and another one says so.
+        SynchroLost,
     }
 }
 
@@ -141,6 +143,8 @@ words! {
         Ready,
         /// One of these is missing; the message says which.
         NotReady,
+        /// Ours: nothing is heard of the synchro that looks after the cluster, and another one says so.
+        SynchroLost,
     }
 }
 
