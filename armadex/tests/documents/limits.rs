@@ -562,7 +562,7 @@ const LIMITS_OF_THE_CONTROLLERS: [(&str, &str, &str); 10] = [
 ];
 
 /// What docs/limits.md says of what a synchro holds for its members, and the constant that makes it so.
-const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 20] = [
+const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 23] = [
     (
         "`--memory-budget` (64 MiB)",
         "controllers/synchro/src/config.rs",
@@ -587,6 +587,21 @@ const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 20] = [
         "each watch has 16 KiB",
         "controllers/synchro/src/incoming/unfinished.rs",
         "const UNCOUNTED: usize = 16 << 10;",
+    ),
+    (
+        "for as long as it asks, a minute at most",
+        "libs/member/src/error.rs",
+        "pub const LONGEST_WAIT: Duration = Duration::from_secs(60);",
+    ),
+    (
+        "ten in a second on average",
+        "controllers/synchro/src/stream/busy.rs",
+        "const EACH: Duration = Duration::from_millis(100);",
+    ),
+    (
+        "no watch has come for five minutes it is an `Error`",
+        "controllers/synchro/src/told/report.rs",
+        "const ASKS_FOR_LONG: Duration = Duration::from_secs(300);",
     ),
     (
         "for five seconds at most",

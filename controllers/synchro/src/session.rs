@@ -225,6 +225,7 @@ impl Session {
                         wait = backoff.next(rand::random());
                     }
                     is_silent = hung && !error.is_no_silence();
+                    wait += error.asks_to_wait();
                 }
             }
             tokio::select! {
@@ -347,7 +348,7 @@ impl Session {
         rediscovery: &mut Rediscovery,
     ) {
         if let Err(error) = answer
-            && rediscovery.failed(&reach::undiscovered(error, member, &self.name))
+            && rediscovery.failed(&reach::undiscovered(error, member, &self.name), error)
         {
             warn!(cluster = %self.name, error = %error, "discovery failed, retrying");
         }

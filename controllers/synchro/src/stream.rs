@@ -1,5 +1,6 @@
 //! One stream at work: doing what [`mod@step`] says for one type of one member.
 
+mod busy;
 mod connected;
 mod limit;
 mod list;
@@ -142,8 +143,8 @@ struct Stream {
     turn: Turn,
     /// Its lists are long, as far as is known.
     is_long: bool,
-    /// How long the member asked to be left alone.
-    asked_wait: Duration,
+    /// How long the member asked to be left alone, if it did.
+    asked_wait: Option<Duration>,
     /// The stored position is older than where the stream is.
     behind: bool,
     /// Where it stood when it was opened, to be written once the member lets its rows be read: they are hidden until then, or the member was known by something
@@ -195,7 +196,7 @@ impl Stream {
             opened: None,
             turn: Turn::default(),
             is_long: false,
-            asked_wait: Duration::ZERO,
+            asked_wait: None,
             behind: false,
             restated: None,
             puzzled: false,
@@ -221,7 +222,7 @@ impl Stream {
                 Err(Halt::Left) => return self.left(),
                 Err(Halt::Cancelled) => return,
             };
-            let asked = std::mem::take(&mut self.asked_wait);
+            let asked = self.asked_wait.take();
             match self.proved.take() {
                 Some(Good::Lasted) => self.waits.lasted(),
                 Some(Good::Changes) => self.waits.brought_changes(),
@@ -243,22 +244,37 @@ impl Stream {
                     if is_repeated && let State::Listing(listing) = &mut state {
                         Room::leave(&mut listing.room);
                     }
-                    wait.max(asked)
+                    wait
                 }
-                Wait::Backoff => self.waits.whole(rand::random()).max(asked),
-                Wait::Short => self.waits.short(rand::random()).max(asked),
+                Wait::Backoff => self.waits.whole(rand::random()),
+                Wait::Short => self.waits.short(rand::random()),
                 Wait::Fenced => jittered(FENCED_RETRY, rand::random()),
                 Wait::Full => self.waits.full(rand::random()),
-                Wait::Outlasted => self.outlasted().pause(rand::random()).max(asked),
+                Wait::Outlasted => self.outlasted().pause(rand::random()),
             };
-            tokio::select! {
-                () = self.context.cancel.cancelled() => return,
-                () = tokio::time::sleep(wait) => {}
+            if Box::pin(self.rest(wait, asked)).await.is_err() {
+                return;
             }
             if next.wait.is_long() {
                 self.doubted = Instant::now();
             }
         }
+    }
+
+    /// Waits that long, and no shorter than the member asked for.
+    async fn rest(&self, wait: Duration, asked: Option<Duration>) -> Result<(), Halt> {
+        let StreamContext {
+            connected, cancel, ..
+        } = &*self.context;
+        let asked = asked.map(|asked| (connected.busy.waits(), asked));
+        let asked_for = asked
+            .as_ref()
+            .map(|(waiting, asked)| waiting.for_at_least(*asked, rand::random()));
+        let rest = tokio::time::sleep(wait.max(asked_for.unwrap_or_default()));
+        cancel
+            .run_until_cancelled(rest)
+            .await
+            .ok_or(Halt::Cancelled)
     }
 
     /// A stream follows its watch nearly all of its life. What it does before that is in a box while it does it, or each task would
@@ -451,7 +467,7 @@ impl Stream {
 
     /// What to say of a failed request, and what it means for the stream.
     fn failed(&mut self, error: &MemberError) -> Outcome {
-        self.asked_wait = error.retry_after().unwrap_or_default();
+        self.asked_wait = error.asks_to_wait().or(error.retry_after());
         if let Some(token) = error.fresh_token() {
             if self.news("a list took too long to be of one version") {
                 info!(cluster = %self.context.cluster_name, resource = %self.context.resource.gvr, "a list took too long to be of one version, going on with a later one; others that do are not told of");
@@ -464,6 +480,9 @@ impl Stream {
             }
             return Outcome::Gone;
         }
+        if let Some(asked) = error.asks_to_wait() {
+            return self.asked_to_wait(error, asked);
+        }
         let StreamContext {
             connected,
             cluster_name,
@@ -475,6 +494,16 @@ impl Stream {
         let right = || member_rights::of_resources(group, vec![resource.clone()]);
         let advice = advice(error, &connected.member, right, cluster_name);
         self.failed_for(&format!("{error}{advice}"))
+    }
+
+    /// The member is there and has too much to do, which is no failure.
+    fn asked_to_wait(&mut self, error: &MemberError, asked: Duration) -> Outcome {
+        let words = format!("the member asks to wait {} s: {error}", asked.as_secs());
+        if self.news("the member asks to wait") {
+            info!(cluster = %self.context.cluster_name, resource = %self.context.resource.gvr, reason = words, "a member asks to wait, which its stream does; others that are asked to are not told of");
+        }
+        self.context.report.waits(words);
+        Outcome::Failed
     }
 
     fn failed_for(&mut self, words: &str) -> Outcome {

@@ -198,8 +198,12 @@ pub struct StatusDetails {
 
 /// The status of an answer that a proxy before the member did not get in time, or the member itself.
 const GATEWAY_TIMEOUT: u16 = 504;
+/// Of one that has too much to do, as a kube-apiserver's priority and fairness says it.
+const TOO_MANY_REQUESTS: u16 = 429;
 /// Those that say nothing of what was asked for: unauthorized, forbidden, too late, too often.
-const OF_WHO_ASKS_OR_WHEN: [u16; 4] = [401, 403, 408, 429];
+const OF_WHO_ASKS_OR_WHEN: [u16; 4] = [401, 403, 408, TOO_MANY_REQUESTS];
+/// How long a member may ask to be left alone: one that asks for more is asked again then. A kube-apiserver asks for some seconds.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 impl MemberError {
     /// HTTP status of the answer, if there was one.
@@ -284,6 +288,23 @@ impl MemberError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// It is there and has too much to do: 429. A 503 may be of somebody who answers in its place.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.code() == Some(TOO_MANY_REQUESTS)
+    }
+
+    /// For how long whoever answers asks to be left alone, where it is there and that is all that is wrong: it has too much to do (429, with or without a time), or
+    /// says when it has room again (503 with one).
+    #[must_use]
+    pub fn asks_to_wait(&self) -> Option<Duration> {
+        match self.code() {
+            Some(TOO_MANY_REQUESTS) => Some(self.retry_after().unwrap_or_default()),
+            Some(503) => self.retry_after(),
             _ => None,
         }
     }

@@ -36,7 +36,7 @@ pub use binding::{Ground, Policy};
 pub use connection::{ClientCertificate, Connection, Endpoint, Proxy, Trust};
 pub use control_plane::ControlPlane;
 pub use discovery::{Discovery, Etags, Group, Room, ServedResource, Told, Version, VersionState};
-pub use error::{ConfigError, MemberError, StatusDetails};
+pub use error::{ConfigError, LONGEST_WAIT, MemberError, StatusDetails};
 pub use identity::Identity;
 pub use member::Member;
 pub use request::{ListRequest, WatchRequest};

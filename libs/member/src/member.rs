@@ -19,7 +19,7 @@ use tower::{Service, ServiceExt};
 use crate::connection::{Connection, Endpoint};
 use crate::control_plane::ControlPlane;
 use crate::discovery::holding::Holding;
-use crate::error::{ConfigError, MemberError, StatusDetails};
+use crate::error::{ConfigError, LONGEST_WAIT, MemberError, StatusDetails};
 use crate::heard::Heard;
 use crate::lanes::Lanes;
 use crate::names;
@@ -53,6 +53,13 @@ const ETAG_BYTES: usize = 256;
 const NUMBER_BYTES: usize = 256;
 /// `v1.36.0-eks-5e0fdde` and the like.
 const VERSION_CHARS: usize = 64;
+/// By which headers a kube-apiserver says how it classed a request, and what they name.
+const FLOW_CONTROL: [(&str, &str); 2] = [
+    ("x-kubernetes-pf-flowschema-uid", "flow schema"),
+    ("x-kubernetes-pf-prioritylevel-uid", "priority level"),
+];
+/// Of a uid in hexadecimal digits.
+const UID_BYTES: usize = 36;
 /// What a server may say that knows the first of two media types as little as the second.
 const NOT_ACCEPTABLE: u16 = 406;
 const JSON: &str = "application/json";
@@ -599,9 +606,13 @@ async fn status_error(
 ) -> MemberError {
     let body = body.collect(ERROR_BYTES).await.map(|(bytes, _)| bytes);
     let said = read_status(status, &body.unwrap_or_default(), telling);
+    let message = match status {
+        StatusCode::TOO_MANY_REQUESTS => with_priority(&said.message, headers),
+        _ => said.message,
+    };
     MemberError::Status {
         code: status.as_u16(),
-        message: said.message,
+        message,
         retry_after: retry_after(headers),
         fresh_token: said.fresh_token,
         details: said.details.map(Box::new),
@@ -663,16 +674,28 @@ fn failed_checks(body: &[u8]) -> Words {
     Words::of(&failed.collect::<Vec<_>>().join(" "))
 }
 
-/// At most a minute: a member that asks for more is asked again then.
+/// A refusal, and which of the member's settings led to it if it says so: by priority and fairness a kube-apiserver names them with each answer.
+/// [API Priority and Fairness](https://kubernetes.io/docs/concepts/cluster-administration/flow-control/#diagnostics)
+fn with_priority(message: &Words, headers: &HeaderMap) -> Words {
+    let named = FLOW_CONTROL.iter().filter_map(|(header, what)| {
+        let uid = headers.get(*header)?.to_str().ok()?;
+        let is_uid = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+        let is_fit = uid.len() == UID_BYTES && uid.bytes().all(is_uid);
+        is_fit.then(|| format!("{what} {uid}"))
+    });
+    match named.collect::<Vec<_>>().join(", ") {
+        named if named.is_empty() => message.clone(),
+        named => format!("{message} ({named})").into(),
+    }
+}
+
+/// In seconds, as Kubernetes says it.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds: u64 = headers
-        .get(RETRY_AFTER)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    Some(Duration::from_secs(seconds.min(60)))
+    let asked = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let is_number = !asked.is_empty() && asked.bytes().all(|byte| byte.is_ascii_digit());
+    // What is no number of this size is more than is waited for.
+    let seconds = || asked.parse().map_or(LONGEST_WAIT, Duration::from_secs);
+    is_number.then(|| seconds().min(LONGEST_WAIT))
 }
 
 #[cfg(test)]
@@ -783,9 +806,56 @@ mod tests {
     fn a_member_may_ask_for_a_minute_at_most() {
         let mut headers = HeaderMap::new();
         assert_eq!(retry_after(&headers), None);
-        headers.insert(RETRY_AFTER, HeaderValue::from_static("7"));
-        assert_eq!(retry_after(&headers), Some(Duration::from_secs(7)));
-        headers.insert(RETRY_AFTER, HeaderValue::from_static("99999"));
-        assert_eq!(retry_after(&headers), Some(Duration::from_secs(60)));
+        let cases = [
+            ("7", Some(7)),
+            ("0", Some(0)),
+            ("99999999", Some(60)),
+            ("99999999999999999999999999", Some(60)),
+            ("-7", None),
+            ("", None),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", None),
+        ];
+        for (asked, seconds) in cases {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(asked));
+            let want = seconds.map(Duration::from_secs);
+            assert_eq!(retry_after(&headers), want, "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_by_priority_and_fairness_names_its_level() {
+        let message = Words::of("too many requests");
+        let mut headers = HeaderMap::new();
+        let mut said = |header: &'static str, uid: &'static str| {
+            headers.insert(header, HeaderValue::from_static(uid));
+            with_priority(&message, &headers).as_str().to_owned()
+        };
+        let [(schema, _), (level, _)] = FLOW_CONTROL;
+        for nothing in ["", "a secret", "a-secret-that-is-as-long-as-a-uid-is."] {
+            assert_eq!(said(level, nothing), "too many requests");
+        }
+        let uid = "12345678-90ab-cdef-1234-567890abcdef";
+        let named = format!("too many requests (priority level {uid})");
+        assert_eq!(said(level, uid), named);
+        let of_both = said(schema, uid);
+        let named = format!("too many requests (flow schema {uid}, priority level {uid})");
+        assert_eq!(of_both, named);
+    }
+
+    #[test]
+    fn who_asks_to_wait_is_told_from_who_is_away() {
+        let asks = |code, retry_after: Option<u64>| {
+            let error = MemberError::Status {
+                code,
+                message: Words::default(),
+                retry_after: retry_after.map(Duration::from_secs),
+                fresh_token: None,
+                details: None,
+            };
+            error.asks_to_wait().map(|wait| wait.as_secs())
+        };
+        assert_eq!([asks(429, None), asks(429, Some(5))], [Some(0), Some(5)]);
+        assert_eq!([asks(503, None), asks(503, Some(5))], [None, Some(5)]);
+        assert_eq!(asks(500, Some(5)), None);
     }
 }

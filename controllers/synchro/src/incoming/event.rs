@@ -1,6 +1,8 @@
 //! Reading one line of a watch. Pure.
 
-use armadex_member::{MemberError, Words};
+use std::time::Duration;
+
+use armadex_member::{LONGEST_WAIT, MemberError, Words};
 use armadex_model::ObjectKey;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -30,6 +32,8 @@ pub(crate) enum Event<'a> {
         code: u16,
         /// The member's words.
         message: Words,
+        /// How long it asks to be left alone, if it does.
+        wait: Option<Duration>,
     },
 }
 
@@ -57,19 +61,36 @@ struct Metadata {
 }
 
 #[derive(Deserialize)]
-struct Status {
+struct Status<'a> {
     #[serde(default)]
     code: u16,
     #[serde(default)]
     message: String,
+    #[serde(borrow, default)]
+    details: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Details {
+    retry_after_seconds: u64,
+}
+
+impl Status<'_> {
+    /// Details that are not understood break no error.
+    fn wait(&self) -> Option<Duration> {
+        let details: Details = serde_json::from_str(self.details?.get()).ok()?;
+        let wait = Duration::from_secs(details.retry_after_seconds).min(LONGEST_WAIT);
+        (!wait.is_zero()).then_some(wait)
+    }
 }
 
 /// An error that a watch told, as if it had been the answer to it.
-pub(crate) fn refusal(code: u16, message: Words) -> MemberError {
+pub(crate) fn refusal(code: u16, message: Words, wait: Option<Duration>) -> MemberError {
     MemberError::Status {
         code,
         message,
-        retry_after: None,
+        retry_after: wait,
         fresh_token: None,
         details: None,
     }
@@ -110,11 +131,13 @@ pub(crate) fn parse(line: &[u8]) -> Result<Event<'_>, &'static str> {
             version: fit(metadata(object)?.resource_version)?,
         }),
         "ERROR" => {
-            let status: Status =
+            let status: Status<'_> =
                 serde_json::from_str(object).map_err(|_| "an error event holds no Status")?;
-            let Status { code, message } = status;
-            let message = Words::of(&message);
-            Ok(Event::Error { code, message })
+            Ok(Event::Error {
+                code: status.code,
+                message: Words::of(&status.message),
+                wait: status.wait(),
+            })
         }
         _ => Err("an event is of no known type"),
     }
@@ -151,6 +174,19 @@ mod tests {
         let error =
             br#"{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}"#;
         assert!(matches!(parse(error), Ok(Event::Error { code: 410, .. })));
+        for (asked, waited) in [
+            ("0", None),
+            ("5", Some(5)),
+            ("99999999", Some(60)),
+            ("-1", None),
+        ] {
+            let status = format!(r#"{{"code":429,"details":{{"retryAfterSeconds":{asked}}}}}"#);
+            let error = format!(r#"{{"type":"ERROR","object":{status}}}"#);
+            let Ok(Event::Error { wait, .. }) = parse(error.as_bytes()) else {
+                panic!("an error");
+            };
+            assert_eq!(wait.map(|wait| wait.as_secs()), waited);
+        }
     }
 
     #[test]

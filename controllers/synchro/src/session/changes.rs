@@ -162,7 +162,8 @@ impl Teller {
                 Some(401 | 403 | 404 | 405) => jittered(REFUSED_RETRY, rand::random()),
                 _ => backoff.next(rand::random()),
             };
-            sleep(wait.max(error.retry_after().unwrap_or_default())).await;
+            // Chance is in the one, so the other adds to it.
+            sleep(wait + error.retry_after().unwrap_or_default()).await;
         }
     }
 
@@ -235,7 +236,11 @@ impl Teller {
             Ok(Event::Put(object)) => (event::version_of(object), true),
             Ok(Event::Delete { version, .. }) => (Some(version), true),
             Ok(Event::Bookmark { version }) => (Some(version), false),
-            Ok(Event::Error { code, message }) => return Err(event::refusal(code, message)),
+            Ok(Event::Error {
+                code,
+                message,
+                wait,
+            }) => return Err(event::refusal(code, message, wait)),
         };
         if let Some(version) = version.filter(|version| !version.is_empty()) {
             self.position = Some(version);

@@ -94,6 +94,8 @@ pub(super) struct Health {
     outages: Outages,
     /// When it answered last.
     answered: Instant,
+    /// Until when it asked to be left alone.
+    alone_until: Instant,
     /// The store does not know yet.
     untold: bool,
     /// What the store was told last, and when.
@@ -117,6 +119,7 @@ impl Health {
             reason: ClusterHealthyReason::NotReachable,
             outages: Outages::default(),
             answered: Instant::now(),
+            alone_until: Instant::now(),
             untold: false,
             stored: None,
         }
@@ -153,6 +156,9 @@ impl Health {
         if is_well && lately && member.was_heard_within(PROBE_PERIOD) {
             return Verdict::Fine;
         }
+        if Instant::now() < self.alone_until {
+            return Verdict::Fine;
+        }
         let Err(error) = member.probe(listed).await else {
             self.refresh_version(member).await;
             if self.good().await {
@@ -160,6 +166,11 @@ impl Health {
             }
             return Verdict::Fine;
         };
+        self.alone_until = Instant::now() + error.asks_to_wait().unwrap_or_default();
+        // It is there and has too much to do: its streams find out by themselves when it has less.
+        if error.is_busy() {
+            return Verdict::Fine;
+        }
         self.failures += 1;
         let words = error.to_string();
         let reason = ClusterHealthyReason::NotReachable;
@@ -292,6 +303,9 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::{AsyncWriteExt as _, BufReader};
 
     use super::*;
     use crate::config::Config;
@@ -312,6 +326,7 @@ mod tests {
             reason: ClusterHealthyReason::NotReachable,
             outages: Outages::default(),
             answered: Instant::now(),
+            alone_until: Instant::now(),
             untold: false,
             stored: None,
             shared,
@@ -337,6 +352,33 @@ mod tests {
         assert!(begun.elapsed() < 2 * VERSION_TIMEOUT, "asked once");
         let words = "cluster health responded with ok, but get server version: no answer";
         assert!(health.well.starts_with(words), "{}", health.well);
+    }
+
+    #[tokio::test]
+    async fn a_member_that_has_too_much_to_do_is_not_lost_and_is_left_alone_for_as_long_as_it_asks()
+    {
+        let stage = Stage::new().await;
+        let mut health = of_nobody_asked(stage.shared("one", Config::default()));
+        tokio::time::pause();
+        let asked = Arc::<AtomicUsize>::default();
+        let counts = Arc::clone(&asked);
+        let member = request::through_pipes(move |pipe| {
+            let counts = Arc::clone(&counts);
+            drop(tokio::spawn(async move {
+                let mut socket = BufReader::new(pipe);
+                request::Request::read(&mut socket).await;
+                counts.fetch_add(1, Ordering::Relaxed);
+                let answer = "HTTP/1.1 429 X\r\nretry-after: 12\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+                // Whoever asked may have gone.
+                let _ = socket.write_all(answer.as_bytes()).await;
+            }));
+        });
+        for _ in 0..7 {
+            assert_eq!(health.check(&member, None).await, Verdict::Fine);
+            tokio::time::advance(PROBE_PERIOD).await;
+        }
+        assert_eq!(asked.load(Ordering::Relaxed), 3, "at 0, 15 and 30 s");
+        assert_eq!(health.failures, 0);
     }
 
     #[tokio::test]

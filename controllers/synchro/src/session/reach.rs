@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use armadex_crds::conditions::ClusterHealthyReason;
 use armadex_crds::member_rights;
 use armadex_member::{Etags, Identity, Member, MemberError, StatusDetails};
@@ -107,6 +109,14 @@ impl Unreached {
     /// It answers what is small, and fell silent with what is large: nothing came, or the connection ended, as HTTP/2 does itself when nothing comes any more.
     pub(super) fn fell_silent(&self) -> bool {
         matches!(self, Self::Member { what, source, .. } if *what != HEALTH_CHECK && source.is_silence())
+    }
+
+    /// How long whoever answers asks to be left alone.
+    pub(super) fn asks_to_wait(&self) -> Duration {
+        match self {
+            Self::Member { source, .. } => source.retry_after().unwrap_or_default(),
+            Self::Neither { .. } | Self::Store(_) => Duration::ZERO,
+        }
     }
 
     /// Who asks may not.

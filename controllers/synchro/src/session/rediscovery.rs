@@ -93,6 +93,8 @@ pub(super) struct Rediscovery {
     urgency: Urgency,
     /// How soon to ask again, at the latest.
     soon: Option<Duration>,
+    /// Until when the member asked to be left alone.
+    alone_until: Instant,
     /// Why it does not answer.
     trouble: Option<Trouble>,
     /// It did not the time before either.
@@ -111,6 +113,7 @@ impl Rediscovery {
             changes: Changes::of(&member, turns.memory()),
             urgency: Urgency::default(),
             soon: None,
+            alone_until: Instant::now(),
             member,
             turns,
             due: Box::pin(tokio::time::sleep(Duration::ZERO)),
@@ -158,7 +161,8 @@ impl Rediscovery {
     }
 
     /// There was no answer, so the last one holds for longer each time. Whether that is to be told.
-    pub(super) fn failed(&mut self, words: &str) -> bool {
+    pub(super) fn failed(&mut self, words: &str, error: &MemberError) -> bool {
+        self.alone_until = Instant::now() + error.retry_after().unwrap_or_default();
         self.lasts = self.trouble.is_some();
         let news = Trouble::restated(self.trouble.as_ref(), words);
         let is_news = news.is_some();
@@ -177,7 +181,7 @@ impl Rediscovery {
     fn again_in(&mut self, period: Duration) {
         let period = self.soon.take().map_or(period, |soon| soon.min(period));
         let next = Instant::now() + jittered(period, rand::random());
-        self.due.as_mut().reset(next);
+        self.due.as_mut().reset(next.max(self.alone_until));
     }
 
     /// The last answer holds.
@@ -276,6 +280,7 @@ impl Rediscovery {
                         Word::Changed => self.urgency.told(now),
                         Word::Begun => now + ONCE_TOLD,
                     };
+                    let due = due.max(self.alone_until);
                     if due < self.due.deadline() {
                         self.due.as_mut().reset(due);
                     }

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::incoming::memory::ClusterMemory;
+use crate::stream::busy::Busy;
 use crate::stream::turns::ClusterTurns;
 use crate::told::outages::Outages;
 
@@ -43,6 +44,8 @@ pub(crate) struct Connected {
     pub(crate) outages: Arc<Outages>,
     /// What they may hold of the memory that all share, over whichever connection.
     pub(crate) memory: Arc<ClusterMemory>,
+    /// Who waits because the member asked for it.
+    pub(crate) busy: Busy,
     since: Instant,
     /// When it was last asked who it is. Whoever wants to know waits here while another asks.
     asked: Mutex<Asked>,
@@ -95,6 +98,7 @@ impl Connected {
             lists,
             outages,
             memory,
+            busy: Busy::default(),
             since: now,
             asked: Mutex::new(asked),
             also: Mutex::default(),

@@ -53,7 +53,8 @@ impl Listing {
 
     /// Whether a page that failed may have done so because it is large.
     fn is_too_large(&self, error: &MemberError) -> bool {
-        error.took_long() || self.failed >= AWAY && error.is_of_a_gateway()
+        let is_away = error.is_of_a_gateway() && error.asks_to_wait().is_none();
+        error.took_long() || self.failed >= AWAY && is_away
     }
 
     /// A page failed. Whether the list leads nowhere any more: its token is likely to be what fails. A list that has none yet has nothing to lose.

@@ -2,6 +2,7 @@
 
 mod audits;
 mod bursts;
+mod busy;
 mod crowd;
 mod full;
 mod identities;

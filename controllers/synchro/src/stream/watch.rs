@@ -375,7 +375,11 @@ impl Stream {
                 Ok((Some(Change::Delete(key)), Reached::Event(version)))
             }
             Ok(Event::Bookmark { version }) => Ok((None, Reached::Bookmark(version))),
-            Ok(Event::Error { code, message }) => Err(event::refusal(code, message)),
+            Ok(Event::Error {
+                code,
+                message,
+                wait,
+            }) => Err(event::refusal(code, message, wait)),
         }
     }
 

@@ -28,6 +28,9 @@ const UNTOLD: &str =
 /// Before the same trouble is told in other words.
 const RESTATED: Duration = Duration::from_secs(60);
 
+/// A member that asks to wait for so long, again and again, has more than a moment's trouble.
+const ASKS_FOR_LONG: Duration = Duration::from_secs(300);
+
 /// The state of one stream, shared by the stream and its cluster's status.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -42,6 +45,8 @@ struct State {
     left_out: LeftOut,
     /// When it was told how the stream fails.
     failed: Option<Instant>,
+    /// Since when the member has asked to wait, and when that was told.
+    waits: Option<(Instant, Instant)>,
     /// When an object was told of that is left out.
     told: Option<Instant>,
     /// Skipped objects since then.
@@ -115,6 +120,7 @@ impl Report {
                 progress,
                 left_out: LeftOut::within(share),
                 failed: None,
+                waits: None,
                 told: None,
                 untold: 0,
             }),
@@ -211,6 +217,7 @@ impl Report {
 
     /// The first page of a list is coming in.
     pub(crate) fn listing_goes(&self) {
+        self.lock().waits = None;
         self.set(ResourceSyncStatus::Pending, None, String::new());
     }
 
@@ -248,7 +255,10 @@ impl Report {
 
     /// A watch was established.
     pub(crate) fn syncing(&self) {
-        self.lock().progress.initial_list = false;
+        let mut state = self.lock();
+        state.progress.initial_list = false;
+        state.waits = None;
+        drop(state);
         self.set(ResourceSyncStatus::Syncing, None, String::new());
     }
 
@@ -266,6 +276,23 @@ impl Report {
         state.failed = Some(Instant::now());
         drop(state);
         self.set(ResourceSyncStatus::Error, reason, words);
+    }
+
+    /// The member asks to wait with a list or a watch: no failure, unless it goes on so. How long it asks for is not told anew each time.
+    pub(crate) fn waits(&self, words: String) {
+        let now = Instant::now();
+        let mut state = self.lock();
+        let (since, told) = *state.waits.get_or_insert((now, now));
+        if now - since >= ASKS_FOR_LONG {
+            drop(state);
+            self.failed(words);
+            return;
+        }
+        if told == now || now - told >= RESTATED {
+            state.waits = Some((since, now));
+            drop(state);
+            self.set(ResourceSyncStatus::Pending, None, words);
+        }
     }
 
     /// The cluster has as many objects as it may have.

@@ -43,6 +43,8 @@ pub(super) struct Life {
     says_version: bool,
     /// So many pages that go on are refused: their tokens have expired.
     expires: usize,
+    /// So many pages are put off.
+    puts_off: usize,
     /// `list`, `metadata`, each a page; `watch`.
     requests: Vec<&'static str>,
 }
@@ -113,6 +115,11 @@ impl Life {
     /// The tokens of so many pages have expired by the time that they are asked for.
     pub(super) fn expires(&mut self, pages: usize) {
         self.expires = pages;
+    }
+
+    /// It has too much to do for so many pages.
+    pub(super) fn puts_off(&mut self, pages: usize) {
+        self.puts_off = pages;
     }
 
     pub(super) fn answers_metadata(&mut self, metadata: Metadata) {
@@ -205,6 +212,7 @@ impl LivingMember {
             metadata: Metadata::Alone,
             says_version: true,
             expires: 0,
+            puts_off: 0,
             requests: Vec::new(),
         };
         for name in names {
@@ -294,6 +302,10 @@ impl Script {
             return (406, r#"{"kind":"Status","message":"only JSON"}"#.to_owned());
         }
         life.requests.push(if alone { "metadata" } else { "list" });
+        if life.puts_off > 0 {
+            life.puts_off -= 1;
+            return (429, "Too many requests".to_owned());
+        }
         if let Some(meanwhile) = &mut *self.meanwhile.lock().unwrap() {
             meanwhile(&mut life);
             self.happened.notify_waiters();

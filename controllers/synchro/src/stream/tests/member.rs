@@ -48,6 +48,8 @@ struct Script {
 /// One answer: status, body, and what comes after it.
 pub(super) struct Answer {
     status: u16,
+    /// How long it asks to be left alone, in a header.
+    retry_after: Option<&'static str>,
     body: String,
     /// What else of it comes, and after which time.
     parts: Vec<(Duration, String)>,
@@ -78,10 +80,19 @@ impl Answer {
     pub(super) fn status(status: u16, body: impl Into<String>) -> Self {
         Self {
             status,
+            retry_after: None,
             body: body.into(),
             parts: Vec::new(),
             then: Then::End(Duration::ZERO),
             after: Duration::ZERO,
+        }
+    }
+
+    /// It asks to be left alone, with this code and for so many seconds.
+    pub(super) fn wait(status: u16, seconds: &'static str) -> Self {
+        Self {
+            retry_after: Some(seconds),
+            ..Self::status(status, "Too many requests, please try again later.")
         }
     }
 
@@ -233,11 +244,13 @@ async fn serve(pipe: DuplexStream, script: Arc<Script>) {
     }
     let answer = script.answer(&path);
     tokio::time::sleep(answer.after).await;
-    let head = format!(
-        "HTTP/1.1 {} X\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n",
-        answer.status
+    let retry_after = answer.retry_after;
+    let retry_after = retry_after.map(|seconds| format!("retry-after: {seconds}\r\n"));
+    let mut text = format!(
+        "HTTP/1.1 {} X\r\n{}transfer-encoding: chunked\r\nconnection: close\r\n\r\n",
+        answer.status,
+        retry_after.unwrap_or_default()
     );
-    let mut text = head;
     if !answer.body.is_empty() {
         text += &format!("{:x}\r\n{}\r\n", answer.body.len(), answer.body);
     }
