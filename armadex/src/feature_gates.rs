@@ -68,7 +68,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ),
     (
         "ForcePaginatedListForResourceSync",
-        "lists are always asked for in pages",
+        "lists are asked for in pages unless --streaming-lists says otherwise",
     ),
     (
         "StreamHandlePaginatedListForResourceSync",
@@ -222,7 +222,7 @@ mod tests {
             parse("ForcePaginatedListForResourceSync=false,HealthCheckerWithStandaloneTCP=true");
         let told = gates.expect("accepted").without_effect;
         let words = [
-            "feature gate ForcePaginatedListForResourceSync=false changes nothing: lists are always asked for in pages",
+            "feature gate ForcePaginatedListForResourceSync=false changes nothing: lists are asked for in pages unless --streaming-lists says otherwise",
             "feature gate HealthCheckerWithStandaloneTCP=true changes nothing: a member whose streams fall silent is asked over another connection",
         ];
         assert_eq!(told, words);

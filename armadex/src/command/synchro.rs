@@ -85,6 +85,10 @@ pub(crate) struct SynchroFlags {
     /// plane. 0: none.
     #[arg(long, value_name = "NUMBER", default_value_t = 200)]
     pub(crate) max_members_by_control_plane: usize,
+    /// Asks for lists as the beginning of a watch (`sendInitialEvents`), where a member knows that, and not in pages: one request of each resource, and of one with
+    /// many objects more work for the member.
+    #[arg(long)]
+    pub(crate) streaming_lists: bool,
 }
 
 /// Runs until a signal.
@@ -152,6 +156,7 @@ fn config(
         max_resources_per_cluster,
         max_objects_per_cluster,
         max_members_by_control_plane,
+        streaming_lists,
     } = flags;
     Config {
         namespace,
@@ -168,6 +173,7 @@ fn config(
         observes: observe,
         purge_after: Duration::from_secs(purge_after),
         audit_every: Duration::from_secs(audit_every),
+        streaming_lists,
         gates: Gates {
             allow_sync_all_resources: gates.allow_sync_all_resources,
             allow_sync_all_custom_resources: gates.allow_sync_all_custom_resources,
@@ -212,12 +218,19 @@ mod tests {
             observes,
             purge_after,
             audit_every,
+            streaming_lists,
             gates: _,
             metrics: _,
         } = config;
         let names = [namespace].into_iter().chain(credential_namespaces);
         let observes = if observes { "observes" } else { "" }.to_owned();
-        let names = names.chain([sharding_name, member_addresses.to_string(), observes]);
+        let streams = if streaming_lists { "streams" } else { "" }.to_owned();
+        let names = names.chain([
+            sharding_name,
+            member_addresses.to_string(),
+            observes,
+            streams,
+        ]);
         let names = names.collect();
         let numbers = [
             purge_after.as_secs(),
@@ -235,7 +248,7 @@ mod tests {
     fn the_defaults_of_the_flags_are_those_of_the_synchro() {
         let (names, numbers) = told(config_of(&[]));
         let own = "clusterpedia-system";
-        assert_eq!(names, [own, own, "karmada-cluster", "", "", ""]);
+        assert_eq!(names, [own, own, "karmada-cluster", "", "", "", ""]);
         assert_eq!(numbers, told(Config::default()).1);
         let [purge_after, audit_every, ..] = numbers;
         assert_eq!((purge_after, audit_every), (15 * 60, 6 * 60 * 60));
@@ -249,6 +262,7 @@ mod tests {
             "--sharding-name=shard",
             "--member-addresses=10.0.0.0/8,*.example.com",
             "--observe",
+            "--streaming-lists",
             "--purge-after=11",
             "--audit-every=12",
             "--memory-budget=13",
@@ -263,6 +277,7 @@ mod tests {
             "shard",
             "10.0.0.0/8,*.example.com",
             "observes",
+            "streams",
         ];
         let names = names.map(str::to_owned).to_vec();
         assert_eq!(

@@ -605,7 +605,7 @@ const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 23] = [
     ),
     (
         "for five seconds at most",
-        "controllers/synchro/src/stream/watch.rs",
+        "controllers/synchro/src/stream/begun.rs",
         "const STANDS_STILL: Duration = Duration::from_secs(5);",
     ),
     (

@@ -97,6 +97,8 @@ pub struct Config {
     pub purge_after: Duration,
     /// How often what is stored of a cluster is compared with its member; zero: only when somebody asks.
     pub audit_every: Duration,
+    /// Lists are asked for as the beginning of a watch, where a member knows that.
+    pub streaming_lists: bool,
     /// What may be asked for.
     pub gates: Gates,
     /// Where the process counts; keep a reference to serve it.
@@ -120,6 +122,7 @@ impl Default for Config {
             observes: false,
             purge_after: Duration::from_secs(15 * 60),
             audit_every: Duration::from_secs(6 * 60 * 60),
+            streaming_lists: false,
             gates: Gates::default(),
             metrics: Arc::default(),
         }

@@ -1,7 +1,9 @@
 //! One stream at work: doing what [`mod@step`] says for one type of one member.
 
+mod begun;
 mod busy;
 mod connected;
+mod known;
 mod limit;
 mod list;
 pub(crate) mod objects;
@@ -11,6 +13,7 @@ pub(crate) mod place;
 mod pull;
 mod silence;
 pub(crate) mod step;
+mod streamed;
 mod sweep;
 pub(crate) mod turns;
 mod waits;
@@ -37,6 +40,7 @@ use tracing::{debug, error, info, warn};
 use crate::config::Shared;
 use crate::incoming::convert::Converted;
 use crate::incoming::prune::{Rules, rules_version};
+use crate::stream::begun::{Streamed, unless_it_stands_still};
 pub(crate) use crate::stream::connected::Connected;
 use crate::stream::objects::{Begins, ClusterObjects};
 use crate::stream::outlasted::Outlasted;
@@ -141,6 +145,10 @@ struct Stream {
     opened: Option<Opened>,
     /// The turn of the list that is being read.
     turn: Turn,
+    /// What a list that came as the beginning of a watch goes on with.
+    streamed: Option<Box<Streamed>>,
+    /// A list that came so did not come to its end, and no watch has lasted since.
+    lists_in_pages: bool,
     /// Its lists are long, as far as is known.
     is_long: bool,
     /// How long the member asked to be left alone, if it did.
@@ -195,6 +203,8 @@ impl Stream {
             writer,
             opened: None,
             turn: Turn::default(),
+            streamed: None,
+            lists_in_pages: false,
             is_long: false,
             asked_wait: None,
             behind: false,
@@ -285,7 +295,13 @@ impl Stream {
             State::Opening => Box::pin(self.open()).await,
             State::Checking { version } => Box::pin(self.check_and_show(version)).await,
             State::Listing(listing) => Box::pin(self.page(listing)).await,
-            State::Sweeping(sweep) => Box::pin(self.sweep(sweep)).await,
+            State::Sweeping(sweep) => {
+                let mut streamed = self.streamed.take();
+                let sweep = Box::pin(self.sweep(sweep));
+                let swept = unless_it_stands_still(&mut streamed, sweep).await;
+                self.streamed = streamed;
+                swept
+            }
             State::Watching { version } => match self.watch(version.clone()).await? {
                 Outcome::Gone => Box::pin(self.until_cancelled(Self::too_old)).await,
                 outcome => Ok(outcome),

@@ -292,6 +292,13 @@ impl MemberError {
         }
     }
 
+    /// Whether it may be that a list was asked for as the beginning of a watch, which an API server before Kubernetes 1.32 does not know, nor one in which the feature gate
+    /// `WatchList` is off: it finds the parameters invalid (422).
+    #[must_use]
+    pub fn refuses_streamed_list(&self) -> bool {
+        matches!(self.code(), Some(400 | 422))
+    }
+
     /// It is there and has too much to do: 429. A 503 may be of somebody who answers in its place.
     #[must_use]
     pub fn is_busy(&self) -> bool {

@@ -39,7 +39,7 @@ pub use discovery::{Discovery, Etags, Group, Room, ServedResource, Told, Version
 pub use error::{ConfigError, LONGEST_WAIT, MemberError, StatusDetails};
 pub use identity::Identity;
 pub use member::Member;
-pub use request::{ListRequest, WatchRequest};
+pub use request::{ListRequest, StreamedListRequest, WatchRequest};
 pub use secrets::{SecretContent, SecretData, SecretId, SecretScope};
 pub use stream::ByteStream;
 pub use transport::{LONGEST_WATCH, PAGES};

@@ -24,7 +24,7 @@ use crate::heard::Heard;
 use crate::lanes::Lanes;
 use crate::names;
 use crate::outline::Outline;
-use crate::request::{ListRequest, WatchRequest};
+use crate::request::{ListRequest, StreamedListRequest, WatchRequest};
 use crate::stream::ByteStream;
 use crate::transport::{self, ClientMaker, HttpClient, LIST_WINDOWS, WATCH_WINDOWS, secret_header};
 use crate::words::Words;
@@ -324,7 +324,8 @@ impl Member {
 
     /// A watch, as the bytes of its body: one JSON object per line.
     pub async fn watch(&self, request: &WatchRequest<'_>) -> Result<ByteStream, MemberError> {
-        self.watch_as(request, JSON).await
+        self.watch_at(&request.path(), request.timeout_seconds, JSON)
+            .await
     }
 
     /// The same of what names each object and its version. A member that cannot leave the rest out sends whole objects.
@@ -332,20 +333,32 @@ impl Member {
         &self,
         request: &WatchRequest<'_>,
     ) -> Result<ByteStream, MemberError> {
-        self.watch_as(request, METADATA).await
+        self.watch_at(&request.path(), request.timeout_seconds, METADATA)
+            .await
     }
 
-    async fn watch_as(
+    /// A list that comes as the beginning of a watch, as the bytes of its body: one JSON object per line. A member that does not know such lists
+    /// [refuses](MemberError::refuses_streamed_list) it.
+    pub async fn list_and_watch(
         &self,
-        request: &WatchRequest<'_>,
+        request: &StreamedListRequest<'_>,
+    ) -> Result<ByteStream, MemberError> {
+        self.watch_at(&request.path(), request.timeout_seconds, JSON)
+            .await
+    }
+
+    async fn watch_at(
+        &self,
+        path: &str,
+        timeout_seconds: u32,
         accept: &str,
     ) -> Result<ByteStream, MemberError> {
-        let silence = Duration::from_secs(request.timeout_seconds.into()) + WATCH_MARGIN;
-        let ((client, mut seat), path) = (self.connections().watches.take(), request.path());
+        let silence = Duration::from_secs(timeout_seconds.into()) + WATCH_MARGIN;
+        let (client, mut seat) = self.connections().watches.take();
         let answer = async {
             let _ahead = seat.connection().await;
-            let headers = self.headers_for(&path, accept)?;
-            let response = self.ask(client, &path, headers).await?;
+            let headers = self.headers_for(path, accept)?;
+            let response = self.ask(client, path, headers).await?;
             // Pings of HTTP/2 go through a tunnel, what TCP does to keep a connection alive does not.
             let breaks = match self.leads {
                 Leads::Straight => true,

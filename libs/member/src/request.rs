@@ -26,6 +26,16 @@ pub struct WatchRequest<'a> {
     pub timeout_seconds: u32,
 }
 
+/// A list that comes as the beginning of a watch: all that there is, and from then on what happens.
+/// [Streaming lists](https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists)
+#[derive(Clone, Debug)]
+pub struct StreamedListRequest<'a> {
+    /// What to list and watch, in all namespaces.
+    pub resource: &'a GroupVersionResource,
+    /// When the member is to end the watch, in seconds.
+    pub timeout_seconds: u32,
+}
+
 impl ListRequest<'_> {
     /// Without a resourceVersion, so that the limit is honoured and the list is as of now.
     pub(crate) fn path(&self) -> String {
@@ -47,6 +57,17 @@ impl WatchRequest<'_> {
         );
         push_escaped(&mut path, self.resource_version);
         path
+    }
+}
+
+impl StreamedListRequest<'_> {
+    /// Without a resourceVersion, so that the list is as of now.
+    pub(crate) fn path(&self) -> String {
+        format!(
+            "{}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds={}",
+            self.resource.list_path(),
+            self.timeout_seconds
+        )
     }
 }
 
@@ -84,6 +105,14 @@ mod tests {
         assert_eq!(
             watch.path(),
             "/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion=42"
+        );
+        let streamed = StreamedListRequest {
+            resource: &pods,
+            timeout_seconds: 290,
+        };
+        assert_eq!(
+            streamed.path(),
+            "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=290"
         );
     }
 }

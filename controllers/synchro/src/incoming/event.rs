@@ -1,5 +1,6 @@
 //! Reading one line of a watch. Pure.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use armadex_member::{LONGEST_WAIT, MemberError, Words};
@@ -25,6 +26,8 @@ pub(crate) enum Event<'a> {
     Bookmark {
         /// The collection's version.
         version: String,
+        /// All that there was has been told, where that was asked for.
+        ends_list: bool,
     },
     /// The watch cannot go on.
     Error {
@@ -58,6 +61,28 @@ struct Metadata {
     namespace: Option<String>,
     #[serde(default)]
     resource_version: String,
+}
+
+/// A bookmark says by an annotation that it is the end of what there was.
+#[derive(Deserialize)]
+struct Mark {
+    metadata: MarkMetadata,
+}
+
+#[derive(Deserialize)]
+struct MarkMetadata {
+    annotations: BTreeMap<String, String>,
+}
+
+/// [KEP-3157](https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/3157-watch-list)
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+fn ends_list(object: &str) -> bool {
+    let is_end = |mark: Mark| {
+        let said = mark.metadata.annotations.get(INITIAL_EVENTS_END);
+        said.is_some_and(|said| said == "true")
+    };
+    serde_json::from_str(object).is_ok_and(is_end)
 }
 
 #[derive(Deserialize)]
@@ -129,6 +154,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Event<'_>, &'static str> {
         }
         "BOOKMARK" => Ok(Event::Bookmark {
             version: fit(metadata(object)?.resource_version)?,
+            ends_list: ends_list(object),
         }),
         "ERROR" => {
             let status: Status<'_> =
@@ -170,7 +196,18 @@ mod tests {
         };
         assert_eq!((key, version.as_str()), (ObjectKey::new("n", "a"), "7"));
         let mark = br#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9","creationTimestamp":null}}}"#;
-        assert!(matches!(parse(mark), Ok(Event::Bookmark { version }) if version == "9"));
+        assert!(
+            matches!(parse(mark), Ok(Event::Bookmark { version, ends_list: false }) if version == "9")
+        );
+        for (said, ends) in [("true", true), ("false", false), ("", false)] {
+            let mark = format!(
+                r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"9","annotations":{{"k8s.io/initial-events-end":"{said}"}}}}}}}}"#
+            );
+            let Ok(Event::Bookmark { ends_list, .. }) = parse(mark.as_bytes()) else {
+                panic!("a bookmark");
+            };
+            assert_eq!(ends_list, ends, "{said}");
+        }
         let error =
             br#"{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}"#;
         assert!(matches!(parse(error), Ok(Event::Error { code: 410, .. })));

@@ -235,7 +235,7 @@ impl Teller {
             Err(_) => (None, true),
             Ok(Event::Put(object)) => (event::version_of(object), true),
             Ok(Event::Delete { version, .. }) => (Some(version), true),
-            Ok(Event::Bookmark { version }) => (Some(version), false),
+            Ok(Event::Bookmark { version, .. }) => (Some(version), false),
             Ok(Event::Error {
                 code,
                 message,

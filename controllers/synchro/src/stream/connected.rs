@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::incoming::memory::ClusterMemory;
 use crate::stream::busy::Busy;
+use crate::stream::known::Known;
 use crate::stream::turns::ClusterTurns;
 use crate::told::outages::Outages;
 
@@ -46,6 +47,8 @@ pub(crate) struct Connected {
     pub(crate) memory: Arc<ClusterMemory>,
     /// Who waits because the member asked for it.
     pub(crate) busy: Busy,
+    /// Which of its API servers know lists that come as the beginning of a watch.
+    pub(super) known: Known,
     since: Instant,
     /// When it was last asked who it is. Whoever wants to know waits here while another asks.
     asked: Mutex<Asked>,
@@ -99,6 +102,7 @@ impl Connected {
             outages,
             memory,
             busy: Busy::default(),
+            known: Known::default(),
             since: now,
             asked: Mutex::new(asked),
             also: Mutex::default(),

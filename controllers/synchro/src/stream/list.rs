@@ -30,12 +30,12 @@ const AWAY: u8 = 3;
 /// enough. A proxy may fail on one page for ever, and what is in the pages after it would never come.
 const FAILURES: u8 = 30;
 /// Objects of a member that sends all it has on one page, as aggregated APIs may that know no limit. Their keys are remembered: 8 MB.
-const MOST_OF_PAGE: usize = 1 << 20;
+pub(super) const MOST_OF_PAGE: usize = 1 << 20;
 /// A page whose next bytes take longer has no turn any more: twice the half a second after which it is lost.
-const LETS_US_WAIT: Duration = Duration::from_secs(1);
+pub(super) const LETS_US_WAIT: Duration = Duration::from_secs(1);
 /// What a page without a turn keeps of the memory on the way to the store. A hundred may be without, for minutes: that many whole batches would be
 /// more than there is, and the watches of all clusters would wait for them.
-const WITHOUT_A_TURN: usize = 64 << 10;
+pub(super) const WITHOUT_A_TURN: usize = 64 << 10;
 
 impl Listing {
     /// Whether it is longer than a short one, as far as is known.
@@ -96,20 +96,9 @@ impl Stream {
         }
         listing.begin_page();
         let mut turn = std::mem::take(&mut self.turn);
-        let page = async {
-            match self.request_page(listing, &mut turn).await {
-                Err(error) => {
-                    if listing.is_too_large(&error) {
-                        listing.limit.broke_off();
-                    }
-                    Ok(Err(error))
-                }
-                Ok(body) => self.read_page(body, listing, &mut turn).await,
-            }
-        };
-        let read = tokio::select! {
-            () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
-            read = page => read?,
+        let read = match Box::pin(self.streamed_list(listing, &mut turn)).await? {
+            Some(read) => read,
+            None => self.request_and_read(listing, &mut turn).await?,
         };
         self.turn = turn;
         let outcome = read.unwrap_or_else(|error| self.page_failed(&error, listing));
@@ -130,6 +119,28 @@ impl Stream {
             listing.page_is_whole();
         }
         Ok(outcome)
+    }
+
+    async fn request_and_read(
+        &self,
+        listing: &mut Listing,
+        turn: &mut Turn,
+    ) -> Result<Result<Outcome, MemberError>, Halt> {
+        let page = async {
+            match self.request_page(listing, turn).await {
+                Err(error) => {
+                    if listing.is_too_large(&error) {
+                        listing.limit.broke_off();
+                    }
+                    Ok(Err(error))
+                }
+                Ok(body) => self.read_page(body, listing, turn).await,
+            }
+        };
+        tokio::select! {
+            () = self.context.cancel.cancelled() => Err(Halt::Cancelled),
+            read = page => read,
+        }
     }
 
     /// The stored position is that of what the member was before it was restored, and nothing else will say so once the member is past it: where the list does not
@@ -299,7 +310,7 @@ impl Stream {
         }
     }
 
-    fn no_list(&self, problem: &str) -> MemberError {
+    pub(super) fn no_list(&self, problem: &str) -> MemberError {
         MemberError::Malformed {
             path: self.context.asked().list_path(),
             problem: problem.into(),
@@ -308,7 +319,7 @@ impl Stream {
 
     /// A list of one page over no rows needs no comparing: its end and the position that it leads to are stored together, which for
     /// most types of most members is one write in all.
-    async fn end_page(
+    pub(super) async fn end_page(
         &self,
         metadata: ListMetadata,
         mut gathering: Gathering,
@@ -344,28 +355,41 @@ impl Stream {
     ) -> Result<(), Halt> {
         while let Some(piece) = items.next() {
             self.context.metrics.received_objects.add(1);
-            match self.read_item(&piece) {
-                Err(skipped) => self.skip(skipped),
-                Ok(change) if listing.only_sweeps => {
-                    listing.left_out = true;
-                    listing.seen.insert(change.key());
-                }
-                Ok(change) => {
-                    listing.seen.insert(change.key());
-                    let write =
-                        async |gathering: &mut Gathering| self.flush_page(gathering, listing).await;
-                    self.gather(gathering, change, write).await?;
-                    if gathering.pending.is_full() {
-                        self.flush_page(gathering, listing).await?;
-                    }
-                }
+            let item = self.read_item(&piece);
+            self.take_item(item, gathering, listing).await?;
+        }
+        Ok(())
+    }
+
+    /// One object of a list.
+    pub(super) async fn take_item(
+        &self,
+        item: Result<Change, Skipped>,
+        gathering: &mut Gathering,
+        listing: &mut Listing,
+    ) -> Result<(), Halt> {
+        let change = match item {
+            Ok(change) => change,
+            Err(skipped) => {
+                self.skip(skipped);
+                return Ok(());
             }
+        };
+        listing.seen.insert(change.key());
+        if listing.only_sweeps {
+            listing.left_out = true;
+            return Ok(());
+        }
+        let write = async |gathering: &mut Gathering| self.flush_page(gathering, listing).await;
+        self.gather(gathering, change, write).await?;
+        if gathering.pending.is_full() {
+            self.flush_page(gathering, listing).await?;
         }
         Ok(())
     }
 
     /// Writes what a page has brought so far, if it has. A list that finds the cluster full writes no more: what it does not have may make place.
-    async fn flush_page(
+    pub(super) async fn flush_page(
         &self,
         gathering: &mut Gathering,
         listing: &mut Listing,

@@ -17,6 +17,7 @@ mod shares;
 mod silence;
 mod sink;
 mod slow;
+mod streamed;
 mod sweeps;
 
 use std::collections::BTreeSet;

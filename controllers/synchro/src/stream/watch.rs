@@ -17,14 +17,12 @@ use crate::incoming::lines::{Lines, Piece};
 use crate::incoming::prune::{self, Salvaged, Skipped};
 use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
+use crate::stream::begun::{Begun, STANDS_STILL, unless_it_stands_still};
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::silence::{Due, SILENT, Silence};
 use crate::stream::step::{Ended, Good, Outcome, is_behind};
 use crate::stream::writer::Halt;
 
-/// Whoever cannot write for so long gives the watch up: what came in meanwhile would stay in memory, up to a window for each watch of
-/// each member, while the store is away. It goes on from its position.
-const STANDS_STILL: Duration = Duration::from_secs(5);
 /// After this long a position is tried again that the store did not take within that time. Nothing is held meanwhile, so its watch is read.
 const PUT_OFF: Duration = Duration::from_secs(15);
 /// Changes that come within this time go into one transaction; short beside the 100 ms that freshness may take.
@@ -48,6 +46,13 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 /// A watch that was followed for so long has worked, even if nothing happened. Below the 10 s and more after which proxies cut off
 /// what is silent, and long enough that a hundred kinds whose watches all break then are some 50 requests a second.
 const LASTED: Duration = Duration::from_secs(5);
+
+/// A watch, when it was asked for, and for how many seconds.
+struct Followed {
+    watch: Watch,
+    begun: Instant,
+    lasts: u32,
+}
 
 /// A watch that is being followed.
 struct Watch {
@@ -110,10 +115,12 @@ enum End {
 
 impl Stream {
     pub(super) async fn watch(&mut self, version: String) -> Result<Outcome, Halt> {
-        let begun = Instant::now();
-        let lasts = self.pace.seconds();
-        let body = match Box::pin(self.request_watch(&version, lasts)).await? {
-            Ok(body) => body,
+        let Followed {
+            mut watch,
+            begun,
+            lasts,
+        } = match Box::pin(self.begin_watch(&version)).await? {
+            Ok(followed) => followed,
             Err(error) => {
                 // A refusal comes from somebody who answers, and is no reason to doubt who it is, unless what was listed did so over another connection.
                 if error.code().is_none() || self.outlasted.is_some() {
@@ -122,11 +129,6 @@ impl Stream {
                 return Ok(self.watch_failed(&error, version));
             }
         };
-        self.context.metrics.watches.add(1);
-        self.context.report.syncing();
-        let ends_at = Instant::now() + Duration::from_secs(lasts.into());
-        let mut watch = self.begun(body, &version, ends_at);
-        self.context.report.place().follows(&version);
         let end = self.follow(&mut watch).await?;
         let in_time = matches!(end, End::Closed)
             && begun.elapsed() + BEFORE_ITS_TIME >= Duration::from_secs(lasts.into());
@@ -163,6 +165,7 @@ impl Stream {
         self.proved = proves.then_some(good);
         if proves {
             self.troubled = false;
+            self.lists_in_pages = false;
             self.outlasted = None;
             self.recovered();
         }
@@ -172,15 +175,21 @@ impl Stream {
     }
 
     /// A watch that has just been answered.
-    fn begun(&self, body: ByteStream, version: &str, ends_at: Instant) -> Watch {
+    fn begun(&self, begun: Begun, version: &str) -> Watch {
         let now = Instant::now();
+        let Begun {
+            body,
+            lines,
+            at,
+            lasts,
+        } = begun;
         let (stored, write_at) = match self.behind {
             true => (String::new(), Some(self.position_due())),
             false => (version.to_owned(), None),
         };
         Watch {
             body: Some(body),
-            lines: Lines::new(self.incoming_limit()),
+            lines,
             unfinished: self.context.connected.memory.unfinished.part(),
             gathering: Gathering::default(),
             latest: version.to_owned(),
@@ -190,7 +199,7 @@ impl Stream {
             heard: now,
             silence: Silence::new(now),
             asked: None,
-            ends_at,
+            ends_at: at + Duration::from_secs(lasts.into()),
             has_bookmarks: false,
             has_changes: false,
             led_to: None,
@@ -198,20 +207,44 @@ impl Stream {
         }
     }
 
-    async fn request_watch(
-        &self,
-        version: &str,
-        lasts: u32,
-    ) -> Result<Result<ByteStream, MemberError>, Halt> {
+    /// Goes on with what a list has begun, or asks for a watch.
+    async fn begin_watch(&mut self, version: &str) -> Result<Result<Followed, MemberError>, Halt> {
+        let listed = self.streamed.take();
+        let begun = match listed.filter(|listed| listed.version == version) {
+            Some(listed) => Ok(listed.begun),
+            None => self.request_watch(version).await?,
+        };
+        Ok(begun.map(|begun| {
+            self.context.metrics.watches.add(1);
+            self.context.report.syncing();
+            let (at, lasts) = (begun.at, begun.lasts);
+            let watch = self.begun(begun, version);
+            self.context.report.place().follows(version);
+            Followed {
+                watch,
+                begun: at,
+                lasts,
+            }
+        }))
+    }
+
+    async fn request_watch(&self, version: &str) -> Result<Result<Begun, MemberError>, Halt> {
+        let (at, lasts) = (Instant::now(), self.pace.seconds());
         let request = WatchRequest {
             resource: self.context.asked(),
             resource_version: version,
             timeout_seconds: lasts,
         };
-        tokio::select! {
-            () = self.context.cancel.cancelled() => Err(Halt::Cancelled),
-            body = self.context.connected.member.watch(&request) => Ok(body),
-        }
+        let body = tokio::select! {
+            () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
+            body = self.context.connected.member.watch(&request) => body,
+        };
+        Ok(body.map(|body| Begun {
+            body,
+            lines: Lines::new(self.incoming_limit()),
+            at,
+            lasts,
+        }))
     }
 
     fn watch_failed(&mut self, error: &MemberError, version: String) -> Outcome {
@@ -225,6 +258,10 @@ impl Stream {
     /// silence holds, only its end would tell. The next process goes on from its last line, or from where this watch or the one before it began, some minutes
     /// ago: of a quiet kind a member has all that came since in its cache. What is done when something comes or is due is in a box: see [`Stream::perform`].
     async fn follow(&self, watch: &mut Watch) -> Result<End, Halt> {
+        // What came with the end of a list.
+        if let Some(error) = Box::pin(self.take_pieces(watch)).await? {
+            return Ok(End::Error(error));
+        }
         loop {
             let due = watch.due();
             let Some(body) = &mut watch.body else {
@@ -312,6 +349,11 @@ impl Stream {
         self.context.metrics.received_bytes.add(chunk.len() as u64);
         watch.hear(Instant::now());
         watch.lines.push(chunk);
+        self.take_pieces(watch).await
+    }
+
+    /// The same of lines that have come in.
+    async fn take_pieces(&self, watch: &mut Watch) -> Result<Option<MemberError>, Halt> {
         let mut is_told = false;
         while let Some(piece) = watch.lines.next() {
             is_told = true;
@@ -374,7 +416,7 @@ impl Stream {
                 self.context.report.settled(&key);
                 Ok((Some(Change::Delete(key)), Reached::Event(version)))
             }
-            Ok(Event::Bookmark { version }) => Ok((None, Reached::Bookmark(version))),
+            Ok(Event::Bookmark { version, .. }) => Ok((None, Reached::Bookmark(version))),
             Ok(Event::Error {
                 code,
                 message,
@@ -492,19 +534,6 @@ fn next_second(begun: Instant, at: Instant) -> Instant {
     let since = at.saturating_duration_since(begun);
     let seconds = since.as_secs() + u64::from(since.subsec_nanos() > 0);
     begun + Duration::from_secs(seconds)
-}
-
-/// Does `work`, and gives the watch up meanwhile if that takes long.
-async fn unless_it_stands_still<T>(
-    body: &mut Option<ByteStream>,
-    work: impl Future<Output = T>,
-) -> T {
-    let mut work = std::pin::pin!(work);
-    if let Ok(done) = tokio::time::timeout(STANDS_STILL, &mut work).await {
-        return done;
-    }
-    *body = None;
-    work.await
 }
 
 /// Where a line leads to; empty if it does not say.

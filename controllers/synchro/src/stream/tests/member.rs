@@ -218,7 +218,7 @@ impl FakeMember {
         *self.script.service.lock().unwrap() = uid.to_owned();
     }
 
-    /// The requests so far: `list`, `list:TOKEN`, `watch@VERSION`; `list/LIMIT` if it is not the usual one.
+    /// The requests so far: `list`, `list:TOKEN`, `watch@VERSION`, `list+watch` of a list that is to come as the beginning of a watch; `list/LIMIT` if it is not the usual one.
     pub(super) fn requests(&self) -> Vec<String> {
         self.script.requests.lock().unwrap().clone()
     }
@@ -336,6 +336,7 @@ impl Script {
             let size = *self.size.lock().unwrap();
             return Answer::ok(one_of(size, &version));
         }
+        let is_streamed = parameter("sendInitialEvents").is_some();
         let watched = parameter("watch").and_then(|_| parameter("resourceVersion"));
         let list = match parameter("limit") {
             None | Some("500") => "list".to_owned(),
@@ -343,6 +344,7 @@ impl Script {
         };
         let (request, queue) = match (watched, parameter("continue")) {
             (Some(version), _) => (format!("watch@{version}"), &self.watches),
+            (None, None) if is_streamed => ("list+watch".to_owned(), &self.lists),
             (None, Some(token)) => (format!("{list}:{token}"), &self.lists),
             (None, None) => (list, &self.lists),
         };
