@@ -5,6 +5,7 @@ mod busy;
 mod connected;
 mod known;
 mod limit;
+mod link;
 mod list;
 pub(crate) mod objects;
 mod outlasted;

@@ -334,6 +334,11 @@ impl MemberError {
         }
     }
 
+    /// A body that is compressed, and not as it should be.
+    pub(crate) fn unpacked(problem: &'static str) -> Self {
+        Self::malformed("a compressed list", problem)
+    }
+
     /// An answer that was not decoded. Where, and of which kind the error is: its own words quote the answer, which may come from
     /// anything that listens at the address.
     pub(crate) fn undecoded(path: &str, error: &serde_json::Error) -> Self {

@@ -27,6 +27,7 @@ mod secrets;
 mod stream;
 mod tls;
 mod transport;
+mod unpacked;
 mod validate;
 mod words;
 
@@ -41,7 +42,7 @@ pub use identity::Identity;
 pub use member::Member;
 pub use request::{ListRequest, StreamedListRequest, WatchRequest};
 pub use secrets::{SecretContent, SecretData, SecretId, SecretScope};
-pub use stream::ByteStream;
+pub use stream::{ByteStream, Came};
 pub use transport::{LONGEST_WATCH, PAGES};
 pub use validate::{Validated, referenced_secrets, validate};
 pub use words::Words;

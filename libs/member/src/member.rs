@@ -8,7 +8,8 @@ use std::time::Duration;
 use armadex_crds::ControlPlaneProxy;
 use armadex_model::GroupVersionResource;
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, ETAG, IF_NONE_MATCH, RETRY_AFTER, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, ETAG, IF_NONE_MATCH, RETRY_AFTER,
+    USER_AGENT,
 };
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version};
 use hyper::body::Incoming;
@@ -62,6 +63,7 @@ const FLOW_CONTROL: [(&str, &str); 2] = [
 const UID_BYTES: usize = 36;
 /// What a server may say that knows the first of two media types as little as the second.
 const NOT_ACCEPTABLE: u16 = 406;
+const GZIP: &str = "gzip";
 const JSON: &str = "application/json";
 const METADATA: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
@@ -304,6 +306,25 @@ impl Member {
     pub async fn list(&self, request: &ListRequest<'_>) -> Result<ByteStream, MemberError> {
         let (client, path) = (self.connections().requests.clone(), request.path());
         let answer = self.send(client, &path, JSON, BODY_SILENCE);
+        let body = within("answer to the list", HEAD_TIMEOUT, answer).await?;
+        Ok(body.that_is_a_page(false).heard_by(&self.heard))
+    }
+
+    /// The same, compressed with gzip if the member does that: a kube-apiserver does it with what has 128 KiB and more. The bytes are those that were unpacked.
+    pub async fn list_compressed(
+        &self,
+        request: &ListRequest<'_>,
+    ) -> Result<ByteStream, MemberError> {
+        let (client, path) = (self.connections().requests.clone(), request.path());
+        let answer = async {
+            let mut headers = self.headers_for(&path, JSON)?;
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(GZIP));
+            let response = self.ask(client, &path, headers).await?;
+            let coding = response.headers().get(CONTENT_ENCODING);
+            let is_packed = coding.is_some_and(|coding| coding == GZIP);
+            let body = body(response, BODY_SILENCE, no_words).await?;
+            Ok(body.that_is_a_page(is_packed))
+        };
         let body = within("answer to the list", HEAD_TIMEOUT, answer).await?;
         Ok(body.heard_by(&self.heard))
     }

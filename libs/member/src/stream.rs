@@ -1,4 +1,4 @@
-//! The body of an answer as chunks of bytes, with a limit to silence.
+//! The body of an answer as chunks of bytes, with a limit to silence; unpacked, if it comes compressed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,23 @@ use crate::discovery::holding::Holding;
 use crate::error::MemberError;
 use crate::heard::Heard;
 use crate::lanes::Seat;
+use crate::unpacked::Unpacked;
+
+/// What came of a body.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Came {
+    /// Bytes.
+    pub bytes: u64,
+    /// How long they were waited for, while nothing else was done.
+    pub waited: Duration,
+}
+
+/// What is known of a page.
+struct Page {
+    came: Came,
+    /// What is compressed comes out of here.
+    unpacked: Option<Box<Unpacked>>,
+}
 
 /// A body that is being received. Dropping it ends the request.
 pub struct ByteStream {
@@ -19,6 +36,8 @@ pub struct ByteStream {
     silence: Duration,
     breaks_when_dead: bool,
     heard: Option<Arc<Heard>>,
+    /// Of a list. Apart, for most bodies most of the time are watches.
+    page: Option<Box<Page>>,
     _seat: Option<Seat>,
 }
 
@@ -29,6 +48,7 @@ impl ByteStream {
             silence,
             breaks_when_dead: false,
             heard: None,
+            page: None,
             _seat: None,
         }
     }
@@ -39,6 +59,32 @@ impl ByteStream {
             _seat: Some(seat),
             ..self
         }
+    }
+
+    /// It is a page of a list, and comes compressed with gzip or as it is.
+    pub(crate) fn that_is_a_page(self, is_packed: bool) -> Self {
+        let page = Page {
+            came: Came::default(),
+            unpacked: is_packed.then(Unpacked::new),
+        };
+        Self {
+            page: Some(Box::new(page)),
+            ..self
+        }
+    }
+
+    /// Whether it comes compressed.
+    #[must_use]
+    pub fn is_packed(&self) -> bool {
+        let page = self.page.as_ref();
+        page.is_some_and(|page| page.unpacked.is_some())
+    }
+
+    /// What came of a page so far, compressed if it is.
+    #[must_use]
+    pub fn came(&self) -> Came {
+        let page = self.page.as_ref();
+        page.map(|page| page.came).unwrap_or_default()
     }
 
     /// It `breaks_when_dead`.
@@ -67,11 +113,39 @@ impl ByteStream {
     /// The next bytes; `None` at the end of the body. Only the time spent in here counts as silence, so a reader may be slow.
     /// A frame without data ends no silence, whether HTTP/2 passes it on or not. Safe to cancel.
     pub async fn next(&mut self) -> Option<Result<Bytes, MemberError>> {
+        loop {
+            match self.unpacked().map(Unpacked::next) {
+                Some(Ok(None)) | None => {}
+                Some(Ok(Some(piece))) => return Some(Ok(piece)),
+                Some(Err(problem)) => return Some(Err(MemberError::unpacked(problem))),
+            }
+            let came = self.data_that_is_heard().await;
+            match (self.unpacked(), came) {
+                (Some(unpacked), Some(Ok(packed))) => unpacked.push(packed),
+                (Some(unpacked), None) if !unpacked.is_whole() => {
+                    return Some(Err(MemberError::unpacked("what is compressed breaks off")));
+                }
+                (_, came) => return came,
+            }
+        }
+    }
+
+    /// Where what is compressed comes out.
+    fn unpacked(&mut self) -> Option<&mut Unpacked> {
+        self.page.as_mut()?.unpacked.as_deref_mut()
+    }
+
+    async fn data_that_is_heard(&mut self) -> Option<Result<Bytes, MemberError>> {
+        let begun = self.page.is_some().then(Instant::now);
         let came = self.data().await;
         match (&self.heard, &came) {
             (Some(heard), Some(Ok(_))) => heard.note(),
             (Some(heard), Some(Err(_))) => heard.forget(),
             _ => {}
+        }
+        if let (Some(page), Some(begun), Some(Ok(data))) = (&mut self.page, begun, &came) {
+            page.came.bytes += data.len() as u64;
+            page.came.waited += begun.elapsed();
         }
         came
     }

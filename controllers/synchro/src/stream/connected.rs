@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::incoming::memory::ClusterMemory;
 use crate::stream::busy::Busy;
 use crate::stream::known::Known;
+use crate::stream::link::Link;
 use crate::stream::turns::ClusterTurns;
 use crate::told::outages::Outages;
 
@@ -47,6 +48,8 @@ pub(crate) struct Connected {
     pub(crate) memory: Arc<ClusterMemory>,
     /// Who waits because the member asked for it.
     pub(crate) busy: Busy,
+    /// How quickly its pages come.
+    pub(super) link: Link,
     /// Which of its API servers know lists that come as the beginning of a watch.
     pub(super) known: Known,
     since: Instant,
@@ -102,6 +105,7 @@ impl Connected {
             outages,
             memory,
             busy: Busy::default(),
+            link: Link::default(),
             known: Known::default(),
             since: now,
             asked: Mutex::new(asked),

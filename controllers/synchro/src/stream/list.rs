@@ -237,7 +237,13 @@ impl Stream {
             limit: listing.limit.objects(),
             continue_token: listing.token.as_deref(),
         };
-        let page = self.context.connected.member.list(&request);
+        let member = &self.context.connected.member;
+        let page = async {
+            match self.context.connected.link.is_narrow(Instant::now()) {
+                true => member.list_compressed(&request).await,
+                false => member.list(&request).await,
+            }
+        };
         turn.ask(lists, listing.token.is_some(), page).await
     }
 
@@ -265,6 +271,9 @@ impl Stream {
             match came {
                 Err(error) => {
                     listing.limit.broke_off();
+                    if body.is_packed() && matches!(error, MemberError::Malformed { .. }) {
+                        self.context.connected.link.packs_badly();
+                    }
                     self.flush_page(&mut gathering, listing).await?;
                     return Ok(Err(error));
                 }
@@ -283,6 +292,10 @@ impl Stream {
                     }
                 }
             }
+        }
+        if !body.is_packed() {
+            let link = &self.context.connected.link;
+            link.brought(body.came(), Instant::now());
         }
         let metadata = items.finish();
         let Some(metadata) = metadata.filter(|list| prune::is_fit(&list.resource_version)) else {

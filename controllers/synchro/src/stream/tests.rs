@@ -10,6 +10,7 @@ mod kinds;
 mod living;
 mod member;
 mod memory;
+mod narrow;
 mod outlasted;
 mod refusals;
 mod rooms;

@@ -270,3 +270,57 @@ async fn what_has_no_end_is_given_up_early() {
         assert!(begun.elapsed() < ANSWER_TIMEOUT, "{begin}");
     }
 }
+
+/// Answers with the rest of what it was asked with, and then with this body.
+async fn packed(pipe: DuplexStream, body: Vec<u8>) -> std::io::Result<()> {
+    let mut socket = BufReader::new(pipe);
+    let (mut line, mut asks) = (String::new(), false);
+    while line != "\r\n" {
+        line.clear();
+        socket.read_line(&mut line).await?;
+        asks |= line == "accept-encoding: gzip\r\n";
+    }
+    assert!(asks, "it is to be compressed");
+    let head = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\nconnection: close\r\n\r\n";
+    socket.write_all(head.as_bytes()).await?;
+    socket.write_all(&body).await
+}
+
+/// What comes of a compressed list.
+async fn unpacked(body: &[u8]) -> Result<Vec<u8>, MemberError> {
+    let (connection, body) = (Connection::plain("http://member"), body.to_vec());
+    let dial = move || {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        tokio::spawn(packed(far, body.clone()));
+        near
+    };
+    let member = Member::through_pipes(&connection, dial).expect("a member");
+    let pods = GroupVersionResource::new("", "v1", "pods");
+    let request = ListRequest {
+        resource: &pods,
+        limit: 500,
+        continue_token: None,
+    };
+    let mut list = member.list_compressed(&request).await?;
+    let mut came = Vec::new();
+    while let Some(piece) = list.next().await {
+        came.extend_from_slice(&piece?);
+    }
+    assert!(list.is_packed() && list.came().bytes < came.len() as u64);
+    Ok(came)
+}
+
+#[tokio::test]
+async fn a_list_may_come_compressed_and_is_none_if_it_breaks_off() {
+    use std::io::Write as _;
+    let list = br#"{"metadata":{"resourceVersion":"1"},"items":[{},{}]}"#.repeat(2000);
+    let encoder = Vec::new();
+    let mut encoder = flate2::write::GzEncoder::new(encoder, flate2::Compression::fast());
+    encoder.write_all(&list).expect("memory");
+    let packed = encoder.finish().expect("memory");
+    assert!(unpacked(&packed).await.expect("a list") == list);
+    for broken in [&packed[..packed.len() - 9], b"", b"no gzip"] {
+        let error = unpacked(broken).await.expect_err("no list");
+        assert!(matches!(error, MemberError::Malformed { .. }), "{error:?}");
+    }
+}

@@ -218,7 +218,7 @@ impl FakeMember {
         *self.script.service.lock().unwrap() = uid.to_owned();
     }
 
-    /// The requests so far: `list`, `list:TOKEN`, `watch@VERSION`, `list+watch` of a list that is to come as the beginning of a watch; `list/LIMIT` if it is not the usual one.
+    /// The requests so far: `list`, `list:TOKEN`, `watch@VERSION`, `list+watch` of a list that is to come as the beginning of a watch; `list/LIMIT` if it is not the usual one; `gzip` if it may be compressed.
     pub(super) fn requests(&self) -> Vec<String> {
         self.script.requests.lock().unwrap().clone()
     }
@@ -237,12 +237,14 @@ impl FakeMember {
 /// One request per connection.
 async fn serve(pipe: DuplexStream, script: Arc<Script>) {
     let mut socket = BufReader::new(pipe);
-    let Request { path, .. } = Request::read(&mut socket).await;
+    let request = Request::read(&mut socket).await;
+    let is_packed = request.values("accept-encoding: ").any(|how| how == "gzip");
+    let path = request.path;
     if path.is_empty() {
         // A connection that was opened for a request that was then given up.
         return;
     }
-    let answer = script.answer(&path);
+    let answer = script.answer(&path, is_packed);
     tokio::time::sleep(answer.after).await;
     let retry_after = answer.retry_after;
     let retry_after = retry_after.map(|seconds| format!("retry-after: {seconds}\r\n"));
@@ -305,7 +307,7 @@ fn parameter<'a>(path: &'a str, name: &str) -> Option<&'a str> {
 }
 
 impl Script {
-    fn answer(&self, path: &str) -> Answer {
+    fn answer(&self, path: &str, is_packed: bool) -> Answer {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let parameter = |name: &str| parameter(path, name);
         if path.ends_with("/namespaces/kube-system") {
@@ -339,6 +341,7 @@ impl Script {
         let is_streamed = parameter("sendInitialEvents").is_some();
         let watched = parameter("watch").and_then(|_| parameter("resourceVersion"));
         let list = match parameter("limit") {
+            _ if is_packed => "gzip".to_owned(),
             None | Some("500") => "list".to_owned(),
             Some(limit) => format!("list/{limit}"),
         };
