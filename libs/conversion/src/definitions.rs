@@ -33,6 +33,9 @@ const OF_ALL: [(&str, &str); 4] = [
     ("spec.selectableFields", "selectableFields"),
 ];
 
+/// What is said of all versions is said of each, and a definition may name any number: above these bytes it is none that an API server would have taken.
+const MOST_BYTES: usize = 4 << 20;
+
 fn versions(definition: &mut Object) -> Result<(), Unconvertible> {
     let only = take(definition, "spec.version")?;
     if let (None, Some(only)) = (find(definition, "spec.versions")?, only) {
@@ -43,7 +46,12 @@ fn versions(definition: &mut Object) -> Result<(), Unconvertible> {
         let Some(of_all) = take(definition, path)? else {
             continue;
         };
-        for version in list_at(definition, "spec.versions")? {
+        let versions = list_at(definition, "spec.versions")?;
+        if of_all.to_string().len().saturating_mul(versions.len()) > MOST_BYTES {
+            let words = format!("{path} would be more than 4 MiB, said of each of spec.versions");
+            return Err(Unconvertible::new(words));
+        }
+        for version in versions {
             let Value::Object(version) = version else {
                 return Err(Unconvertible::new("one of spec.versions is no object"));
             };
@@ -60,5 +68,23 @@ fn unknown_fields(definition: &mut Object) -> Result<(), Unconvertible> {
         Some(Value::Bool(false)) => Ok(()),
         Some(told) => put(definition, PATH, told),
         None => put(definition, PATH, true.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_all_versions_is_not_said_of_any_number_of_them() {
+        let convert = |count: usize| {
+            let named = vec![json!({}); count];
+            let spec = json!({"validation": "x".repeat(1 << 20), "versions": named});
+            let mut definition = json!({"spec": spec});
+            versions(definition.as_object_mut().expect("an object"))
+        };
+        assert_eq!(convert(3), Ok(()));
+        let error = convert(100_000).unwrap_err().to_string();
+        assert!(error.contains("said of each"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! Which versions of which kinds are converted.
 
 use crate::kind::{Kind, Older};
-use crate::{apps, autoscaling, definitions, discovery, flowcontrol, networking, policy};
+use crate::{apps, autoscaling, definitions, discovery, flowcontrol, networking, policy, webhooks};
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const API_EXTENSIONS: &str = "apiextensions.k8s.io";
@@ -21,6 +21,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const SCHEDULING: &str = "scheduling.k8s.io";
 const STORAGE: &str = "storage.k8s.io";
 
+const ABSENT: &str = "what a webhook does not say becomes what that stood for: `matchPolicy` `Exact`, `sideEffects` `Unknown`, `timeoutSeconds` 30";
 const INGRESS: &str = "`backend` becomes `defaultBackend`, `serviceName` and `servicePort` of a backend become `service`; a path without a `pathType` gets `ImplementationSpecific`";
 const ROLLBACK: &str = "`rollbackTo` becomes the annotation `deprecated.deployment.rollback.to`";
 const CLAIMS: &str = "each of `volumeClaimTemplates` says what it is";
@@ -32,7 +33,7 @@ pub static KINDS: &[Kind] = &[
         "MutatingWebhookConfiguration",
         "mutatingwebhookconfigurations",
         (ADMISSION, "v1"),
-        &[Older::same(ADMISSION, "v1beta1")],
+        &[Older::new(ADMISSION, "v1beta1", webhooks::WEBHOOKS, ABSENT)],
     ),
     Kind::new(
         "ValidatingAdmissionPolicy",
@@ -50,7 +51,7 @@ pub static KINDS: &[Kind] = &[
         "ValidatingWebhookConfiguration",
         "validatingwebhookconfigurations",
         (ADMISSION, "v1"),
-        &[Older::same(ADMISSION, "v1beta1")],
+        &[Older::new(ADMISSION, "v1beta1", webhooks::WEBHOOKS, ABSENT)],
     ),
     Kind::new(
         "CustomResourceDefinition",

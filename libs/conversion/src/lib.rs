@@ -22,6 +22,7 @@ mod kinds;
 mod networking;
 mod policy;
 mod step;
+mod webhooks;
 
 use serde_json::Value;
 
@@ -87,6 +88,12 @@ impl Conversion {
     #[must_use]
     pub fn stored(&self) -> GroupVersion {
         self.kind.stored
+    }
+
+    /// Whether it takes more than another `apiVersion`.
+    #[must_use]
+    pub fn changes_objects(&self) -> bool {
+        !self.older.steps.is_empty()
     }
 
     /// The object in the stored version.

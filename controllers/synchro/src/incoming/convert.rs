@@ -1,11 +1,20 @@
 //! What a member serves in an older version than the one that is stored: what it is asked for, and what is made of its objects before they are pruned. Pure.
 
+use std::sync::Mutex;
+
 use armadex_conversion::Conversion;
 use armadex_model::rules::digest;
 use armadex_model::{GroupVersionResource, ResourceType};
 use armadex_storage::Object;
 
 use crate::incoming::prune::{Rules, Skipped, prune, salvage};
+use crate::lock::lock;
+
+/// The most that etcd takes by default: what is larger is no object of an old API server.
+const LARGEST: usize = 3 << 19;
+/// Of those that are larger one is converted at a time.
+const LARGE: usize = 128 << 10;
+static TURN: Mutex<()> = Mutex::new(());
 
 /// How one stream comes to what is stored from what its member serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,14 +59,25 @@ pub(crate) fn read(
     converted: Option<&Converted>,
     rules: &Rules,
 ) -> Result<Object, Skipped> {
-    let Some(converted) = converted else {
+    let changed = converted.filter(|converted| converted.conversion.changes_objects());
+    let Some(converted) = changed else {
         return prune(json, rules);
     };
-    let object = converted.conversion.convert(json);
-    let object = object.map_err(|error| Skipped {
+    let skipped = |reason| Skipped {
         key: salvage(json).key(converted.namespaced),
-        reason: format!("it is not as {} has it: {error}", converted.served),
-    })?;
+        reason,
+    };
+    if json.len() > LARGEST {
+        return Err(skipped(format!(
+            "it has {} bytes, and none of more than {LARGEST} is converted",
+            json.len()
+        )));
+    }
+    // A tree of an object may be a hundred times as large as its text.
+    let _turn = (json.len() > LARGE).then(|| lock(&TURN));
+    let object = converted.conversion.convert(json);
+    let object = object
+        .map_err(|error| skipped(format!("it is not as {} has it: {error}", converted.served)))?;
     prune(&object, rules)
 }
 
@@ -108,6 +128,19 @@ mod tests {
         assert_eq!(
             reason,
             "it is not as ingresses.extensions/v1beta1 has it: spec is no object"
+        );
+    }
+
+    #[test]
+    fn what_is_larger_than_any_object_is_not_converted() {
+        let data = "x".repeat(LARGEST);
+        let json = format!(r#"{{"metadata":{{"name":"a","namespace":"n"}},"data":"{data}"}}"#);
+        let skipped = read_one(&json).unwrap_err();
+        assert_eq!(skipped.key, Some(ObjectKey::new("n", "a")));
+        assert!(
+            skipped.reason.contains("is converted"),
+            "{}",
+            skipped.reason
         );
     }
 

@@ -333,7 +333,7 @@ fn of_stream(
     let tally = &progress.tally;
     let (objects, bytes) = (tally.objects().map(number), tally.bytes().map(number));
     let last_event_time = tally.last_event().map(seconds);
-    let before = condition_of(told, resource, progress);
+    let before = condition_of(told, resource);
     let before = before.map(|told| (told.objects, told.bytes, told.last_event_time.clone()));
     let (told_objects, told_bytes, told_time) = before.unwrap_or_default();
     let (objects, bytes, last_event_time) = match counts {
@@ -404,15 +404,20 @@ fn seconds(time: Timestamp) -> Time {
     Time(Timestamp::from_second(time.as_second()).unwrap_or(time))
 }
 
-/// What was told of this version of the resource.
+/// What was told of the resource as it is stored: what is stored in two versions may be read from the same one.
 fn condition_of<'a>(
     told: &'a [GroupResourcesStatus],
     resource: &ResourceType,
-    progress: &Progress,
 ) -> Option<&'a ResourceSyncCondition> {
     let (group, name) = (&resource.gvr.group, &resource.gvr.resource);
-    let version = chosen_version(resource, progress);
-    conditions_of(told, group, name).find(|condition| condition.version == version)
+    let is_it = |condition: &&ResourceSyncCondition| {
+        let stored = match condition.storage_version.as_str() {
+            "" => &condition.version,
+            stored => stored,
+        };
+        stored == resource.gvr.version
+    };
+    conditions_of(told, group, name).find(is_it)
 }
 
 /// The last audit, whichever process made it. When a copy was proved last is told as well after an audit that could not prove it.
@@ -421,7 +426,7 @@ fn audit(
     resource: &ResourceType,
     progress: &Progress,
 ) -> Option<ResourceAudit> {
-    let before = condition_of(told, resource, progress).and_then(|condition| condition.audit.clone());
+    let before = condition_of(told, resource).and_then(|condition| condition.audit.clone());
     let Some(now) = progress.audit.clone() else {
         return before;
     };

@@ -28,7 +28,7 @@ pub(crate) fn as_stored<'a>(served: &'a Discovery, known: &Known) -> AsStored<'a
     };
     for kind in KINDS {
         match resources(served, kind.stored) {
-            Stored::Unknown => {}
+            Stored::Unknown(_) => as_stored.waits_for_stored(kind, known),
             Stored::Served(resources) if named(resources, kind).is_some() => {
                 as_stored.comes_first(kind);
             }
@@ -46,8 +46,8 @@ pub(crate) fn as_stored<'a>(served: &'a Discovery, known: &Known) -> AsStored<'a
 /// What a member says of a version.
 enum Stored<'a> {
     Served(&'a [ServedResource]),
-    /// It does not answer.
-    Unknown,
+    /// It does not answer, for this reason.
+    Unknown(&'a str),
     Missing,
 }
 
@@ -57,7 +57,7 @@ fn resources(served: &Discovery, of: GroupVersion) -> Stored<'_> {
     match versions.find(|version| version.name == of.version) {
         None => Stored::Missing,
         Some(version) => match &version.state {
-            VersionState::Failed(_) => Stored::Unknown,
+            VersionState::Failed(why) => Stored::Unknown(why),
             VersionState::Served(resources) => Stored::Served(resources),
         },
     }
@@ -88,22 +88,57 @@ impl AsStored<'_> {
         }
     }
 
-    /// Adds the kind, if the member serves it in an older version.
+    /// Adds the kind, if the member serves it in an older version. While one of those that are to be preferred does not answer, nothing is known of the stored one either: what runs
+    /// goes on, whatever it reads.
     fn converts(&mut self, served: &Discovery, kind: &'static Kind, gvr: GroupVersionResource) {
-        let mut candidates = armadex_conversion::of_kind(kind);
-        let found =
-            candidates.find_map(|conversion| match resources(served, conversion.served()) {
-                Stored::Served(resources) => Some((conversion, named(resources, kind)?)),
-                Stored::Unknown | Stored::Missing => None,
-            });
+        let mut found = None;
+        for conversion in armadex_conversion::of_kind(kind) {
+            match resources(served, conversion.served()) {
+                Stored::Unknown(why) => return self.does_not_answer(kind, why),
+                Stored::Served(resources) => {
+                    found = named(resources, kind).map(|resource| (conversion, resource));
+                }
+                Stored::Missing => {}
+            }
+            if found.is_some() {
+                break;
+            }
+        }
         let Some((conversion, found)) = found else {
             return;
         };
         if let VersionState::Served(resources) = &mut self.stored_first(kind).state {
             resources.retain(|resource| resource.name != found.name);
             resources.push(found.clone());
+            self.conversions.insert(gvr, conversion);
         }
-        self.conversions.insert(gvr, conversion);
+    }
+
+    /// As if it were the stored version that does not.
+    fn does_not_answer(&mut self, kind: &Kind, why: &str) {
+        self.stored_first(kind).state = VersionState::Failed(why.to_owned());
+        let GroupVersion { group, version } = kind.stored;
+        let is_of_it = |gvr: &GroupVersionResource| gvr.group == group && gvr.version == version;
+        self.conversions.retain(|gvr, _| !is_of_it(gvr));
+    }
+
+    /// The stored version does not answer: an older one of its group is not stored as it is meanwhile, unless it was before.
+    fn waits_for_stored(&mut self, kind: &'static Kind, known: &Known) {
+        let older = armadex_conversion::of_kind(kind).map(|conversion| conversion.served());
+        for older in older.filter(|older| older.group == kind.stored.group) {
+            let gvr = GroupVersionResource::new(older.group, older.version, kind.resource);
+            let is_served = matches!(resources(&self.discovery, older), Stored::Served(resources) if named(resources, kind).is_some());
+            if !is_served || known.types.iter().any(|known| known.gvr == gvr) {
+                continue;
+            }
+            let group = self.discovery.to_mut().groups.get_mut(older.group);
+            let versions = group.into_iter().flat_map(|group| &mut group.versions);
+            for version in versions.filter(|version| version.name == older.version) {
+                if let VersionState::Served(resources) = &mut version.state {
+                    resources.retain(|resource| resource.name != kind.resource);
+                }
+            }
+        }
     }
 
     /// The version in which the kind is stored, as the first of its group.

@@ -133,9 +133,42 @@ fn nothing_is_converted_while_the_stored_version_does_not_answer() {
     let groups = "policy: v1 !; v1beta1 PodDisruptionBudget";
     assert_snapshot!(told_knowing("policy: *", groups, &known), @r"
     - *.policy/v1: it is down
-    - poddisruptionbudgets.policy/v1: it is down
     kept poddisruptionbudgets.policy/v1
     ");
+}
+
+/// Its rows would be hidden for good otherwise, for the group in which they are stored answers, and has no place for them.
+#[test]
+fn what_is_converted_stays_as_it_is_while_the_version_that_is_served_does_not_answer() {
+    let ingresses = |groups| told_knowing("networking.k8s.io: *", groups, &Known::default());
+    let mut known = Known::default();
+    let gvr = GroupVersionResource::new("networking.k8s.io", "v1", "ingresses");
+    known.types = vec![ResourceType {
+        gvr: gvr.clone(),
+        ..budgets("v1")
+    }];
+    known.doubted.insert(gvr);
+    let groups = "extensions: v1beta1 !\nnetworking.k8s.io: v1 NetworkPolicy";
+    let told = told_knowing("networking.k8s.io: *", groups, &known);
+    assert!(
+        told.contains("kept ingresses.networking.k8s.io/v1"),
+        "{told}"
+    );
+    // One that is to be preferred may be what is read.
+    let groups = "extensions: v1beta1 Ingress\nnetworking.k8s.io: v1beta1 !";
+    let told = told_knowing("networking.k8s.io: *", groups, &known);
+    assert!(
+        told.contains("kept ingresses.networking.k8s.io/v1"),
+        "{told}"
+    );
+    assert!(!told.contains(" from "), "{told}");
+    assert!(!ingresses(groups).contains(" from "));
+}
+
+#[test]
+fn an_older_version_is_not_stored_as_it_is_while_the_stored_one_does_not_answer() {
+    let groups = "policy: v1 !; v1beta1 PodDisruptionBudget";
+    assert_snapshot!(told_of("policy: poddisruptionbudgets", groups), @"- poddisruptionbudgets.policy/v1: it is down");
 }
 
 fn budgets(version: &str) -> ResourceType {
