@@ -415,7 +415,7 @@ mod tests {
     /// Or a fleet whose kind has another version all of a sudden would be followed by the one before, which nobody serves.
     #[test]
     fn where_some_are_unknown_a_lifecycle_may_become_that_of_another_version_and_of_no_other_object()
-    {
+     {
         for (planned, stays) in [
             (lifecycle("v1", "one"), true),
             (lifecycle("v2", "one"), true),

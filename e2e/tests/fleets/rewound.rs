@@ -110,7 +110,9 @@ async fn counted(armadex: &Armadex) -> Result<[f64; 4]> {
     let mut counted = [0.0; 4];
     let names = ["added", "changed", "deleted", "unchanged"];
     for (count, name) in counted.iter_mut().zip(names) {
-        *count = armadex.counter(&format!("armadex_sync_{name}_total")).await?;
+        *count = armadex
+            .counter(&format!("armadex_sync_{name}_total"))
+            .await?;
     }
     Ok(counted)
 }

@@ -57,7 +57,7 @@ impl Away {
     /// Now, or at the end of the hour of the last one; all that return in an hour have the same.
     fn next_short(&mut self, now: Instant) -> Instant {
         let next = match self.short {
-            Some(to_come) if to_come > now => to_come,
+            Some(to_come) if to_come >= now => to_come,
             Some(last) => now.max(last + SHORT_EVERY),
             None => now,
         };
@@ -85,7 +85,11 @@ mod tests {
         let mut found = Away::default();
         found.is_away(begun);
         assert_eq!(found.returns(begun, uid), Some(begun));
-        assert_eq!(found.returns(after(500), uid), None, "it was there meanwhile");
+        assert_eq!(
+            found.returns(after(500), uid),
+            None,
+            "it was there meanwhile"
+        );
     }
 
     #[test]

@@ -236,7 +236,9 @@ impl State {
             None => {
                 let bytes = found.bytes();
                 let fitting = self.fit(others, found);
-                let fits = fitting.as_ref().is_ok_and(|fitting| fitting.bytes() == bytes);
+                let fits = fitting
+                    .as_ref()
+                    .is_ok_and(|fitting| fitting.bytes() == bytes);
                 self.listing_cramped |= !fits;
                 let fitting = fitting?;
                 known.filter(|known| *known == fitting).unwrap_or(fitting)

@@ -72,9 +72,9 @@ async fn a_member_that_says_nothing_is_asked_now_and_then_whether_it_is_there_ag
     in_time("many questions", || async { act.asked().len() > 20 }).await;
     let asked = act.asked();
     let pauses: Vec<_> = asked.windows(2).map(|two| two[1] - two[0]).collect();
-    let (shortest, longest) = (pauses.iter().min(), pauses.iter().max());
-    assert!(shortest > Some(&Duration::from_secs(2)), "{pauses:?}");
+    let (longest, all) = (pauses.iter().max(), pauses.iter().sum::<Duration>());
     assert!(longest < Some(&(HALF_A_MINUTE / 2)), "{pauses:?}");
+    assert!(all > 3 * HALF_A_MINUTE, "{pauses:?}");
     act.fleet.shutdown().await;
 }
 
