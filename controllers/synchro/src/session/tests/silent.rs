@@ -49,9 +49,9 @@ impl Act {
         self.asked.lock().expect("no panic").clone()
     }
 
-    /// How long it was left alone before it was asked the last time.
+    /// How long it was left alone before it was asked again.
     fn pause(&self) -> Option<Duration> {
-        let [.., one, next] = self.asked()[..] else {
+        let [one, next, ..] = self.asked()[..] else {
             return None;
         };
         Some(next - one)
@@ -101,13 +101,13 @@ async fn a_member_that_was_silent_for_minutes_is_followed_again_within_seconds()
 #[tokio::test]
 async fn a_member_that_said_nothing_does_not_wait_behind_a_crowd_of_others() {
     let mut act = Act::begin().await;
-    in_time("a question", || async { act.asked().len() == 1 }).await;
+    in_time("a question", || async { !act.asked().is_empty() }).await;
     let mut crowd = JoinSet::new();
     for _ in 0..5_000 {
         let shared = Arc::clone(&act.shared);
         crowd.spawn(async move { shared.reaching.ask(false, pending::<()>()).await.answer });
     }
-    in_time("another", || async { act.asked().len() == 2 }).await;
+    in_time("another", || async { act.asked().len() > 1 }).await;
     assert!(act.pause() < Some(HALF_A_MINUTE), "{:?}", act.pause());
     act.fleet.shutdown().await;
 }
