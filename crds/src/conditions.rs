@@ -115,8 +115,6 @@ words! {
         RunningByControlPlane,
         /// It was stopped.
         Shutdown,
-        /// Ours: nothing is heard of it, and another one says so.
-        SynchroLost,
     }
 }
 
@@ -143,8 +141,6 @@ words! {
         Ready,
         /// One of these is missing; the message says which.
         NotReady,
-        /// Ours: nothing is heard of the synchro that looks after the cluster, and another one says so.
-        SynchroLost,
     }
 }
 

@@ -3,7 +3,6 @@
 pub(crate) mod heartbeat;
 pub(crate) mod janitor;
 pub(crate) mod lease_name;
-mod lost;
 pub(crate) mod owner;
 pub(crate) mod place;
 pub(crate) mod run;

@@ -20,9 +20,6 @@ use tokio::time::Instant;
 /// Ten times as long as the words of a synchro are apart: whoever stops one to repair something has half an hour.
 pub(crate) const FORSAKEN: Duration = Duration::from_secs(1800);
 
-/// Three times as long as those words are apart, and a minute: nobody looks any more after what a shard has.
-pub(crate) const SILENT: Duration = Duration::from_secs(600);
-
 /// Who looks after a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
@@ -97,28 +94,6 @@ impl Owner {
         };
         stored.into_iter().filter(is_own).collect()
     }
-
-    /// The clusters of this control plane that another shard has, of which nothing has been heard for a while, by the silences as they were taken in last.
-    pub(crate) fn lost(
-        &self,
-        stored: Vec<Joined>,
-        silences: &Silences,
-        now: Instant,
-    ) -> Vec<Joined> {
-        let own = self.text();
-        let own = match self.replica {
-            Some(_) => without_replica(&own),
-            None => &own,
-        };
-        let is_lost = |cluster: &Joined| {
-            let owner = cluster.owner.as_str();
-            self.is_neighbour(owner)
-                && owner != own
-                && without_replica(owner) != own
-                && silences.last(owner, now) >= SILENT
-        };
-        stored.into_iter().filter(is_lost).collect()
-    }
 }
 
 /// An owner, or what of it is behind the control plane, without the number of its replica.
@@ -163,13 +138,8 @@ impl Silences {
     }
 
     fn is_forsaken(&self, owner: &str, now: Instant) -> bool {
-        self.last(owner, now) >= FORSAKEN
-    }
-
-    /// How long nothing has been heard of an owner, or of another replica of it.
-    fn last(&self, owner: &str, now: Instant) -> Duration {
         let silence = self.by_shard.get(without_replica(owner));
-        silence.map_or(Duration::ZERO, |silence| now.duration_since(silence.since))
+        silence.is_some_and(|silence| now.duration_since(silence.since) >= FORSAKEN)
     }
 }
 
@@ -239,36 +209,6 @@ mod tests {
         check("one/x", [true, true]);
         check("one/y", [true, true]);
         check("one/", [true, true]);
-    }
-
-    #[test]
-    fn another_shard_of_the_control_plane_is_lost_when_nothing_was_heard_of_it_for_ten_minutes() {
-        for (owner, heard, expected) in [
-            ("one/y", 7, [false, false, true]),
-            ("one/y/0", 7, [false, false, true]),
-            ("one/y", 8, [false, false, false]),
-            // Those share the clusters by their Leases.
-            ("one/x", 7, [false, false, false]),
-            ("one/x/0", 7, [false, false, false]),
-            // Of another control plane nothing is known.
-            ("two/y", 7, [false, false, false]),
-        ] {
-            let (mut silences, begun) = (Silences::default(), Instant::now());
-            let alone = Owner::new("one", "x");
-            let lost = [(0, 7), (9, 7), (10, heard)].map(|(minutes, heard)| {
-                let stored = vec![joined("a", owner, (5, heard))];
-                let now = begun + Duration::from_secs(60 * minutes);
-                alone.responsible_for(stored.clone(), &mut silences, now);
-                let replica = alone
-                    .clone()
-                    .replica(1)
-                    .lost(stored.clone(), &silences, now);
-                let lost = alone.lost(stored, &silences, now);
-                assert_eq!(lost.len(), replica.len(), "{owner}");
-                !lost.is_empty()
-            });
-            assert_eq!(lost, expected, "{owner}");
-        }
     }
 
     #[test]

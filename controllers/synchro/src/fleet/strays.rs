@@ -4,8 +4,6 @@
 //! What is compared is the store as it was before, with a list that was read after it: a cluster that joins meanwhile is in the list or is not
 //! looked at. Object and cluster are one if name and uid are, so a cluster whose object was made anew for another synchro is a stray too.
 //!
-//! On the way clusters are found that are there, and whose synchro is not (`lost`).
-//!
 //! Only what this synchro answers for is touched: several may share a store, each with a `shardingName` or a control plane of its own. Replicas share that as they share the
 //! clusters, by their names.
 
@@ -19,7 +17,7 @@ use std::time::Duration;
 use armadex_backoff::{Backoff, jittered};
 use armadex_control_plane::{Objects, Trouble, paged};
 use armadex_crds::{PEDIA_CLUSTER_FINALIZER, PediaCluster};
-use armadex_storage::{Joined, StoreError};
+use armadex_storage::StoreError;
 use futures::TryStreamExt;
 use futures::future::ready;
 use kube::core::PartialObjectMeta;
@@ -29,7 +27,6 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::config::Shared;
-use crate::fleet::lost;
 use crate::fleet::owner::Silences;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -86,11 +83,8 @@ async fn try_to_look(
 ) -> Result<(), Failed> {
     let stored = shared.sink.clusters().await?;
     let now = Instant::now();
-    let mut own = shared.owner.responsible_for(stored.clone(), silences, now);
-    let mut lost = shared.owner.lost(stored, silences, now);
-    let is_own = |cluster: &Joined| shared.sharing.has(cluster.name.as_str());
-    own.retain(is_own);
-    lost.retain(is_own);
+    let mut own = shared.owner.responsible_for(stored, silences, now);
+    own.retain(|cluster| shared.sharing.has(cluster.name.as_str()));
     if own.is_empty() {
         return Ok(());
     }
@@ -104,7 +98,6 @@ async fn try_to_look(
         info!(cluster = %cluster.name, owner = cluster.owner, "left while nobody looked");
         shared.purge.notify_one();
     }
-    lost::tell(shared, api, &lost).await;
     Ok(())
 }
 
