@@ -421,6 +421,11 @@ impl Session {
         };
         let rest = streams.apply(&plan).await;
         let found = Found::by(&plan, rest);
+        self.board.update(|facts| {
+            // Whoever asks for something else says so in the meantime.
+            let is_wanted = self.wanted.has_changed().is_ok_and(|changed| !changed);
+            facts.planned = is_wanted.then_some(plan.wait);
+        });
         streams.miss(plan.missing, resources);
         found
     }

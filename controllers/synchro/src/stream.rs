@@ -34,6 +34,7 @@ use armadex_member::{Identity, MemberError};
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{ClusterId, MemberPosition, Phase};
 use futures::FutureExt as _;
+use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
@@ -53,6 +54,7 @@ use crate::stream::writer::{Halt, Opened, Writer};
 use crate::told::advice::advice;
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;
+use crate::told::tally::Rows;
 
 /// Two writers of one stream are a mistake in the deployment, a process that is just ending, or one that is to learn that it was replaced.
 const FENCED_RETRY: Duration = Duration::from_secs(45);
@@ -295,7 +297,10 @@ impl Stream {
         match state {
             State::Opening => Box::pin(self.open()).await,
             State::Checking { version } => Box::pin(self.check_and_show(version)).await,
-            State::Listing(listing) => Box::pin(self.page(listing)).await,
+            State::Listing(listing) => {
+                self.context.report.checked(None);
+                Box::pin(self.page(listing)).await
+            }
             State::Sweeping(sweep) => {
                 let mut streamed = self.streamed.take();
                 let sweep = Box::pin(self.sweep(sweep));
@@ -311,8 +316,15 @@ impl Stream {
     }
 
     async fn check_and_show(&mut self, version: &str) -> Result<Outcome, Halt> {
+        let asked = Timestamp::now();
         let outcome = self.until_cancelled(Self::check).await?;
         self.show(&outcome).await?;
+        if let Outcome::Present(present) = &outcome {
+            self.context.report.checked(Some(asked));
+            if present == version {
+                self.context.report.proved(asked);
+            }
+        }
         match &outcome {
             Outcome::Present(present)
                 if !is_behind(present, version) && self.is_to_be_swept().await? =>
@@ -345,10 +357,27 @@ impl Stream {
             epoch: stream.epoch,
             rules,
         });
-        let live = |position: &MemberPosition| position.phase == Phase::Live;
-        let is_listed = stream.position.as_ref().is_some_and(live);
-        self.context.report.opened(stream.objects, is_listed);
-        self.take_up(stream.position, stream.hidden).await
+        let taken_up = self.take_up(stream.position, stream.hidden).await?;
+        if let Outcome::Opened(position) = &taken_up {
+            let rows = match stream.hidden {
+                true => Rows::Others,
+                false => self.rows(position.as_ref()),
+            };
+            self.context.report.opened(stream.objects, rows);
+        }
+        Ok(taken_up)
+    }
+
+    /// What is stored where the stream stands here.
+    fn rows(&self, position: Option<&MemberPosition>) -> Rows {
+        let identity = self.context.connected.identity.as_str();
+        match position.filter(|position| position.member == identity) {
+            None => Rows::Others,
+            Some(position) => match position.phase {
+                Phase::Live => Rows::Listed,
+                Phase::Listing => Rows::Unfinished,
+            },
+        }
     }
 
     /// Goes on where the stream stood, which is written once more if its rows are hidden, or the member was known by something else then.
@@ -398,7 +427,11 @@ impl Stream {
             && let Some(position) = self.restated.take()
         {
             let opened = self.opened()?;
+            let rows = self.rows(Some(&*position));
             self.writer.write(opened, vec![], Some(*position)).await?;
+            if rows == Rows::Listed {
+                self.context.report.is_shown();
+            }
         }
         Ok(())
     }

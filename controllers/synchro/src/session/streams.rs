@@ -51,6 +51,8 @@ pub(super) struct Streams {
     /// Turns to ask what the member serves, likewise.
     discovery: ByWay,
     connected: Option<Arc<Connected>>,
+    /// Who the member was that was connected last.
+    member: Option<Identity>,
     running: BTreeMap<Arc<ResourceType>, Running>,
     /// What the store had at a look, until the plan that was made of it is carried out.
     stored: Vec<StreamState>,
@@ -77,6 +79,7 @@ struct Running {
 impl Streams {
     pub(super) fn new(session: &Session) -> Self {
         let memory = session.shared.memory_of_cluster();
+        session.board.update(|facts| facts.planned = None);
         Self {
             shared: Arc::clone(&session.shared),
             metrics: session.shared.metrics.of(&session.name),
@@ -90,6 +93,7 @@ impl Streams {
             discovery: by_way(session, &memory),
             memory,
             connected: None,
+            member: None,
             running: BTreeMap::new(),
             stored: Vec::new(),
             doubts: Doubts::default(),
@@ -131,6 +135,11 @@ impl Streams {
         let lists = Arc::clone(&self.lists);
         let outages = Arc::clone(&self.outages);
         let memory = Arc::clone(&self.memory);
+        // Of the same member what was listed stays so while it is away.
+        if self.member.as_ref() != Some(&identity) {
+            self.board.is_in_doubt();
+        }
+        self.member = Some(identity.clone());
         let connected = Connected::new(member, identity, lists, outages, memory);
         let connected = Arc::new(connected);
         self.cluster = cluster;
@@ -144,12 +153,21 @@ impl Streams {
     /// What is stored, by whichever process, and what runs.
     pub(super) async fn known(&mut self) -> Result<Known, StoreError> {
         let begun = Instant::now();
+        let marks = self.running.values();
+        let marks = Vec::from_iter(marks.map(|running| running.report.mark()));
         self.stored = self.shared.sink.streams(self.cluster).await?;
         self.objects.are(&self.stored, begun);
         let stored = self.stored.iter().map(|state| &state.resource);
-        let gvrs: BTreeSet<_> = stored.clone().map(|stored| &stored.gvr).collect();
-        for (runs, running) in &mut self.running {
-            running.stored = gvrs.contains(&runs.gvr);
+        let states = self.stored.iter();
+        let objects: BTreeMap<_, _> = states
+            .map(|state| (&state.resource.gvr, state.objects))
+            .collect();
+        for ((runs, running), mark) in self.running.iter_mut().zip(marks) {
+            let objects = objects.get(&runs.gvr);
+            running.stored = objects.is_some();
+            if let Some(objects) = objects {
+                running.report.counted(*objects, mark);
+            }
         }
         let unstored = self.running.iter().filter(|(_, running)| !running.stored);
         let unstored = unstored.map(|(runs, _)| &**runs);
@@ -222,7 +240,7 @@ impl Streams {
         self.doubts.are(&doubted, Instant::now());
         self.objects.have_versions(&plan.apart);
         self.metrics.waiting_types.set(plan.wait as u64);
-        self.board.update(|facts| facts.planned = Some(plan.wait));
+        self.board.all_have_begun();
         self.known = true;
         match was_unseen || self.unseen {
             true => Rest::Unclear,

@@ -300,9 +300,29 @@ async fn a_cluster_that_somebody_let_leave_while_its_member_was_dead_comes_back(
 #[tokio::test]
 async fn another_member_at_the_same_address_is_listed() {
     let mut act = Act::begin().await;
+    act.comes_to_say("Synced", "True").await;
+    act.member.answers("/api/v1/pods", 500);
     act.member.returns_as("another", &["z"]);
+    // There are rows, of the one that was there before.
+    act.comes_to_say("Synced", "False").await;
+    act.member.answers("/api/v1/pods", 200);
     in_time("its pods", || async { act.lists() == 2 }).await;
     act.stage.shows(&["m/n/z"]).await;
+    act.comes_to_say("Synced", "True").await;
+    act.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_asked_for_while_the_member_is_away_is_not_synced_before_it_is_back() {
+    let mut act = Act::begin().await;
+    act.comes_to_say("Synced", "True").await;
+    act.member.dies();
+    act.comes_to_say("ClusterHealthy", "False").await;
+    assert!(act.says("Synced", "True"), "what is stored stays there");
+    act.asks_for(&["pods"]);
+    act.comes_to_say("Synced", "Unknown").await;
+    act.member.returns_as("uid", &["a"]);
+    act.comes_to_say("Synced", "True").await;
     act.fleet.shutdown().await;
 }
 

@@ -19,7 +19,7 @@ use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
 use crate::stream::begun::{Begun, STANDS_STILL, unless_it_stands_still};
 use crate::stream::pull::{Gathering, too_long};
-use crate::stream::silence::{Due, SILENT, Silence};
+use crate::stream::silence::{CERTAIN, Due, SILENT, Silence};
 use crate::stream::step::{Ended, Good, Outcome, is_behind};
 use crate::stream::writer::Halt;
 
@@ -132,12 +132,16 @@ impl Stream {
         let end = self.follow(&mut watch).await?;
         let in_time = matches!(end, End::Closed)
             && begun.elapsed() + BEFORE_ITS_TIME >= Duration::from_secs(lasts.into());
+        if in_time {
+            self.context.report.checked(Some(Timestamp::now()));
+        }
         let goes_back = !in_time && watch.go_back();
         let writes = goes_back || !matches!(end, End::Closed);
         self.doubted = Instant::now();
         Box::pin(self.end_watched(&mut watch, writes)).await?;
         let took = begun.elapsed();
         let good = watch.was_good_for(took, &version);
+        self.prove_by(&watch, (&end, took));
         self.judge(good, took, &end);
         self.pace = self.pace.after(in_time, took);
         Ok(match end {
@@ -153,6 +157,19 @@ impl Stream {
             }
             End::Differs => Outcome::Differs,
         })
+    }
+
+    /// All is stored that the member had when it was asked before the watch, or at its end if that came in time, where the watch was there for long enough to bring it.
+    fn prove_by(&self, watch: &Watch, (end, took): (&End, Duration)) {
+        let proves = match end {
+            End::Closed => took >= LASTED,
+            End::Error(_) => took >= CERTAIN && watch.breaks_when_dead(),
+            End::Overdue(_) | End::Differs => false,
+        };
+        if proves {
+            self.context.report.check_holds();
+        }
+        self.context.report.checked(None);
     }
 
     /// What a watch that is over says of the stream.
@@ -328,7 +345,13 @@ impl Stream {
                 self.tell_place(watch);
                 self.is_proved(watch);
             }
-            Due::Ask => watch.asked = Some(self.question()),
+            Due::Ask => {
+                // A watch that has been silent for longer than it is certain after has brought all that there was before.
+                if watch.gathering.pending.is_empty() {
+                    self.context.report.check_holds();
+                }
+                watch.asked = Some(self.question());
+            }
         }
     }
 
@@ -573,9 +596,12 @@ impl Watch {
     /// Whether nothing may have happened where nothing comes. Whose bookmarks stay away is not to be believed, nor is what would not break if it
     /// were dead.
     fn may_be_complete(&self) -> bool {
-        let breaks_when_dead = |body: &ByteStream| body.breaks_when_dead();
-        let is_alive = self.body.as_ref().is_some_and(breaks_when_dead);
-        is_alive && !self.has_bookmarks && !self.lines.holds_part()
+        self.breaks_when_dead() && !self.has_bookmarks && !self.lines.holds_part()
+    }
+
+    fn breaks_when_dead(&self) -> bool {
+        let body = self.body.as_ref();
+        body.is_some_and(ByteStream::breaks_when_dead)
     }
 
     /// Where it began at this version and is over after so long.

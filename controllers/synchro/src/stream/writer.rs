@@ -137,6 +137,7 @@ impl Writer {
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
         loop {
             batch.whole = !self.report.leaves_out();
+            self.report.writes();
             let tried = self
                 .attempt(|| self.shared.sink.write(batch.clone()))
                 .await?;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use armadex_crds::conditions::{self, ClusterCondition, ConditionStatus};
 use armadex_crds::conditions::{ClusterHealthyReason, ClusterValidatedReason};
 use armadex_crds::{
-    ClusterAudit, GroupResourcesStatus, IdentitySource, PediaCluster, SynchroProcess,
+    ClusterAudit, IdentitySource, PediaCluster, PediaClusterStatus, SynchroProcess,
 };
 use armadex_model::{GroupVersionResource, ResourceType};
 use armadex_storage::ClusterId;
@@ -48,7 +49,8 @@ pub(crate) struct Facts {
     pub(crate) sharding_name: Option<String>,
     /// Which process of it; `None` when it was given away.
     pub(crate) synchro: Option<SynchroProcess>,
-    /// How many resources that are asked for have to wait until they are begun with; `None`: which are asked for is not known yet.
+    /// How many resources that are asked for have to wait until they are begun with; `None`: which are asked for is not known yet. It becomes `None` together with
+    /// the generation that asks for something else.
     pub(crate) planned: Option<usize>,
     /// What came of the last audit of all types.
     pub(crate) audit: Option<ClusterAudit>,
@@ -142,9 +144,12 @@ impl Board {
     }
 
     /// What another process has said of the types of the cluster.
-    pub(crate) fn found(&self, told: &[GroupResourcesStatus], now: Timestamp) {
+    pub(crate) fn found(&self, told: &PediaClusterStatus, now: Timestamp) {
+        let synced = conditions::find(&told.conditions, ClusterCondition::Synced.as_str());
+        let all_were_listed =
+            synced.is_some_and(|synced| synced.status == ConditionStatus::True.as_str());
         let mut found = lock(&self.found);
-        for group in told {
+        for group in &told.sync_resources {
             for resource in &group.resources {
                 let conditions = resource.sync_conditions.iter().map(|condition| {
                     let version = match condition.storage_version.as_str() {
@@ -152,11 +157,25 @@ impl Board {
                         stored => stored.to_owned(),
                     };
                     let gvr = GroupVersionResource::new(&*group.group, version, &*resource.name);
-                    (gvr, Tally::of(condition, now))
+                    (gvr, Tally::of(condition, all_were_listed, now))
                 });
                 found.extend(conditions.filter(|(_, tally)| *tally != Tally::default()));
             }
         }
+    }
+
+    /// All streams have begun of what is stored. What begins later may have been away meanwhile.
+    pub(crate) fn all_have_begun(&self) {
+        let mut found = lock(&self.found);
+        found.values_mut().for_each(Tally::forgets_others);
+    }
+
+    /// The member that is connected may be another than the one before.
+    pub(crate) fn is_in_doubt(&self) {
+        for (_, report) in self.streams() {
+            report.is_in_doubt();
+        }
+        self.update(|facts| facts.planned = None);
     }
 
     /// The facts now.

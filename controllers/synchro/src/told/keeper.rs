@@ -255,7 +255,7 @@ impl StatusKeeper {
         }
         match put {
             Put::Done => {
-                let clusters = self.shared.metrics.clusters().len();
+                let clusters = self.shared.metrics.number();
                 self.refresh.written(Instant::now(), clusters);
                 self.stands(status);
             }

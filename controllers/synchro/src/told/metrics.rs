@@ -135,6 +135,13 @@ impl Metrics {
             .collect()
     }
 
+    /// How many clusters there are.
+    pub(crate) fn number(&self) -> usize {
+        let mut clusters = lock(&self.clusters);
+        clusters.retain(|_, metrics| metrics.strong_count() > 0);
+        clusters.len()
+    }
+
     /// Those of one cluster, which are there for as long as somebody holds them.
     pub fn of(&self, cluster: &ClusterName) -> Arc<ClusterMetrics> {
         let mut clusters = lock(&self.clusters);
@@ -160,7 +167,9 @@ mod tests {
         let now = metrics.of(&name);
         drop(former);
         assert_eq!(metrics.clusters()[0].1.lists.get(), 1);
+        assert_eq!(metrics.number(), 1);
         drop(now);
+        assert_eq!(metrics.number(), 0);
         assert!(metrics.clusters().is_empty());
         assert_eq!(metrics.of(&name).lists.get(), 0, "it counts anew");
     }

@@ -16,7 +16,7 @@ use crate::incoming::convert::Converted;
 use crate::lock::lock;
 use crate::stream::place::Place;
 use crate::told::left_out::{Kept, LeftOut, LeftOutShare, Skipped};
-use crate::told::tally::{Listing, Mark, Tally};
+use crate::told::tally::{Listing, Mark, Rows, Tally};
 
 /// Between two log lines about objects of one stream that are left out: a member may have one that changes all the time.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
@@ -175,12 +175,30 @@ impl Report {
         self.lock().progress.audit = Some(audit);
     }
 
-    /// The store has given the stream so many objects, which are all that a list had, or are not.
-    pub(crate) fn opened(&self, objects: u64, is_listed: bool) {
+    /// The store has given the stream so many objects, which are these.
+    pub(crate) fn opened(&self, objects: u64, rows: Rows) {
         self.change(|progress| {
-            progress.tally.opened(objects, is_listed);
-            progress.initial_list &= !is_listed;
+            progress.tally.opened(objects, rows);
+            progress.initial_list &= rows != Rows::Listed;
         });
+    }
+
+    /// What was hidden, and is all that a list of the member had, is shown.
+    pub(crate) fn is_shown(&self) {
+        self.change(|progress| {
+            progress.tally.is_shown();
+            progress.initial_list = false;
+        });
+    }
+
+    /// Who the member is may be another than before.
+    pub(super) fn is_in_doubt(&self) {
+        self.change(|progress| progress.tally.is_in_doubt());
+    }
+
+    /// A batch goes to the store.
+    pub(crate) fn writes(&self) {
+        self.lock().progress.tally.writes();
     }
 
     /// A batch was stored.
@@ -189,9 +207,19 @@ impl Report {
         self.lock().progress.tally.wrote(written, now);
     }
 
-    /// All is stored that had come from the member then, and something had just come.
+    /// All is stored that the member had then.
     pub(crate) fn proved(&self, then: Timestamp) {
         self.lock().progress.tally.proved(then);
+    }
+
+    /// The member was asked then how far it is, and a watch follows; `None`: none that goes by it.
+    pub(crate) fn checked(&self, then: Option<Timestamp>) {
+        self.lock().progress.tally.checked(then);
+    }
+
+    /// The watch after that has brought all that there was.
+    pub(crate) fn check_holds(&self) {
+        self.lock().progress.tally.check_holds();
     }
 
     /// Where what is counted stands.
@@ -202,6 +230,11 @@ impl Report {
     /// What was stored then was added up.
     pub(crate) fn weighs(&self, bytes: u64, since: Mark) {
         self.lock().progress.tally.weighs(bytes, since);
+    }
+
+    /// The store was seen to have so many objects after that.
+    pub(crate) fn counted(&self, objects: u64, since: Mark) {
+        self.lock().progress.tally.counted(objects, since);
     }
 
     /// What is counted, for a stream that goes on with it.

@@ -95,7 +95,11 @@ pub(crate) fn build(
         sync_resources: groups,
         sharding_name: facts.sharding_name.clone(),
         synchro: facts.synchro.clone(),
-        objects,
+        objects: match counts {
+            // The rows that have no room are counted in it as well, and do not say what was told of them.
+            Counts::Told => previous.objects.or(objects),
+            Counts::Now => objects,
+        },
         behind_since,
         audit: facts.audit.clone().map(|audit| ClusterAudit {
             message: conditions::shortened(audit.message),
@@ -426,7 +430,8 @@ fn audit(
     resource: &ResourceType,
     progress: &Progress,
 ) -> Option<ResourceAudit> {
-    let before = condition_of(told, resource).and_then(|condition| condition.audit.clone());
+    let before =
+        condition_of(told, resource).and_then(|condition| condition.audit.clone());
     let Some(now) = progress.audit.clone() else {
         return before;
     };

@@ -113,23 +113,31 @@ impl Tree {
             warnings,
         } = ready;
         let (validated, asked) = checked(asked, object, warnings);
-        branches.standing.board.update(|facts| {
-            facts.generation = object.metadata.generation;
-            facts.validated = validated;
-        });
         // What runs goes on with the resources of before, over the connection that may be made now.
         let resources = asked.clone().or_else(|| {
             let live = branches.session.as_ref()?;
             Some(live.wanted.borrow().resources.clone())
         });
-        if let Some(resources) = resources {
-            let wanted = Wanted {
-                connection,
-                member,
-                by_control_plane,
-                resources,
+        let wanted = resources.map(|resources| Wanted {
+            connection,
+            member,
+            by_control_plane,
+            resources,
+        });
+        let session = &branches.session;
+        branches.standing.board.update(|facts| {
+            facts.generation = object.metadata.generation;
+            facts.validated = validated;
+            // The session says what is planned under the same lock, and not where it knows that something else is asked for.
+            let is_followed = match (session, &wanted) {
+                (Some(live), Some(wanted)) => !live.is_told(wanted),
+                (Some(_), None) => true,
+                (None, _) => false,
             };
-            self.send(branches, wanted, ground, cluster);
+            facts.planned = facts.planned.filter(|_| is_followed);
+        });
+        if let Some(wanted) = wanted {
+            self.begin(branches, wanted, ground, cluster);
             branches.ask(object);
         }
         Directed {
@@ -139,17 +147,10 @@ impl Tree {
         }
     }
 
-    fn send(&self, branches: &mut Branches, wanted: Wanted, ground: Ground, cluster: ClusterId) {
+    /// Begins a session, if none runs, that does what is wanted.
+    fn begin(&self, branches: &mut Branches, wanted: Wanted, ground: Ground, cluster: ClusterId) {
         if let Some(live) = &mut branches.session {
             live.ground = ground;
-            live.wanted.send_if_modified(|known| {
-                let modified =
-                    known.connection != wanted.connection || known.resources != wanted.resources;
-                if modified {
-                    *known = wanted;
-                }
-                modified
-            });
             return;
         }
         let (sender, receiver) = watch::channel(wanted);
@@ -186,6 +187,20 @@ impl Tree {
             left,
             task: AbortOnDropHandle::new(tokio::spawn(session.run())),
         });
+    }
+}
+
+impl Live {
+    /// Tells the session what is wanted; whether that is something else than before.
+    fn is_told(&self, wanted: &Wanted) -> bool {
+        self.wanted.send_if_modified(|known| {
+            let modified =
+                known.connection != wanted.connection || known.resources != wanted.resources;
+            if modified {
+                *known = wanted.clone();
+            }
+            modified
+        })
     }
 }
 

@@ -61,7 +61,7 @@ impl Standing {
             metrics.unproved_since.set_time(unproved_since(object));
         }
         let board = Arc::new(Board::default());
-        board.found(&status.sync_resources, Timestamp::now());
+        board.found(&status, Timestamp::now());
         board.update(|facts| {
             *facts = Facts {
                 generation: object.metadata.generation,

@@ -1,6 +1,7 @@
 //! Watches that say nothing: nothing happens, or nobody is there to tell it while something on the way keeps them open.
 
 use super::*;
+use crate::told::tally::BEHIND;
 
 /// A member whose first watch brings this and then nothing, for ever, and whose next one tells of what came meanwhile. It says
 /// that it is at version 1000.
@@ -188,4 +189,25 @@ async fn a_watch_is_read_while_it_is_asked_how_far_it_is() {
     tokio::time::sleep(silent).await;
     scene.comes_to(&["n/a@1", "n/b@11"], "Live@11").await;
     act.end().await;
+}
+
+/// Of a kind without bookmarks nothing else tells it.
+#[tokio::test(start_paused = true)]
+async fn a_quiet_kind_whose_watches_are_cut_off_on_the_way_is_not_behind() {
+    for cut in [10, 60, 90].map(Duration::from_secs) {
+        let scene = Scene::new();
+        scene.member.answers_by(move |request| match request {
+            "list" => page(10, "", &[("a", 1)]),
+            _ => Answer::ok("").that_ends_after(cut),
+        });
+        scene.member.set_present("1000");
+        let act = scene.run();
+        tokio::time::sleep(2 * cut).await;
+        let then = jiff::Timestamp::now();
+        tokio::time::sleep(BEHIND).await;
+        let tally = act.report.shown().tally;
+        let proved = tally.behind_since(jiff::Timestamp::now(), Duration::ZERO);
+        assert!(proved > Some(then), "{proved:?} {then}");
+        act.end().await;
+    }
 }

@@ -8,7 +8,7 @@ use armadex_crds::ResourceSyncStatus;
 use armadex_crds::conditions::{ClusterSyncedReason, ConditionStatus};
 use armadex_model::ResourceType;
 
-use crate::told::board::{Facts, Running};
+use crate::told::board::{Facts, Running, Validated};
 use crate::told::report::Progress;
 use crate::told::status::said::{Said, said};
 use crate::told::tally::{Listing, percent};
@@ -18,10 +18,12 @@ const NAMED: usize = 5;
 
 /// What is said of it.
 pub(super) fn synced(facts: &Facts, streams: &[(Arc<ResourceType>, Progress)]) -> Said {
-    let waiting = match (&facts.running, facts.planned) {
+    // While the object does not make sense its session may go on with what was asked for before.
+    let is_asked_for = matches!(facts.validated, Validated::Unknown | Validated::Yes(_));
+    let waiting = match (&facts.running, facts.planned.filter(|_| is_asked_for)) {
         (Running::Yes, Some(waiting)) => waiting,
         (Running::Yes, None) => {
-            let words = "the member is being asked what it serves";
+            let words = "it is not known yet what is to be synced";
             return unknown(ClusterSyncedReason::Starting, words);
         }
         _ => {
@@ -122,6 +124,7 @@ mod tests {
     use super::*;
     use crate::testing::named;
     use crate::told::report::Report;
+    use crate::told::tally::Rows;
 
     fn stream(name: &str, is: impl Fn(&Report)) -> (Arc<ResourceType>, Progress) {
         let report = Report::new(Arc::default(), Timestamp::UNIX_EPOCH);
@@ -130,12 +133,12 @@ mod tests {
     }
 
     fn listed(name: &str, objects: u64) -> (Arc<ResourceType>, Progress) {
-        stream(name, |report| report.opened(objects, true))
+        stream(name, |report| report.opened(objects, Rows::Listed))
     }
 
     fn listing(name: &str, listed: u64, left: Option<u64>) -> (Arc<ResourceType>, Progress) {
         stream(name, |report| {
-            report.opened(0, false);
+            report.opened(0, Rows::Others);
             report.listing();
             report.list_goes_on(listed, left);
         })
@@ -168,7 +171,7 @@ mod tests {
         );
         let none = "0 of 0 resources are listed to their end";
         check(Some(0), &[], (ConditionStatus::True, Reason::Synced, none));
-        let asked = "the member is being asked what it serves";
+        let asked = "it is not known yet what is to be synced";
         check(
             None,
             &all,
@@ -216,7 +219,7 @@ mod tests {
             (ConditionStatus::False, Reason::InitialListFailed, words),
         );
         let later = stream("pods", |report| {
-            report.opened(3, true);
+            report.opened(3, Rows::Listed);
             report.failed("refused".to_owned());
         });
         let words = "1 of 1 resources are listed to their end";
@@ -237,7 +240,7 @@ mod tests {
             (ConditionStatus::Unknown, Reason::Starting, words),
         );
         let anew = stream("pods", |report| {
-            report.opened(3, true);
+            report.opened(3, Rows::Listed);
             report.listing();
             report.list_goes_on(500, Some(500));
         });
@@ -246,6 +249,22 @@ mod tests {
             Some(0),
             &[anew],
             (ConditionStatus::True, Reason::Synced, words),
+        );
+    }
+
+    #[test]
+    fn what_is_asked_for_by_an_object_that_makes_no_sense_is_not_known() {
+        let reason = armadex_crds::conditions::ClusterValidatedReason::InvalidSyncResources;
+        let facts = Facts {
+            running: Running::Yes,
+            planned: Some(0),
+            validated: Validated::No(reason, "why".to_owned()),
+            ..Facts::default()
+        };
+        let said = synced(&facts, &[listed("pods", 3)]);
+        assert_eq!(
+            (said.status, said.reason.as_str()),
+            (ConditionStatus::Unknown, "Starting")
         );
     }
 

@@ -6,6 +6,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::told::report::Report;
+use crate::told::tally::Rows;
 
 fn shown(facts: &Facts) -> String {
     let built = build(
@@ -66,7 +67,7 @@ fn conditions_are_clusterpedias() {
     SynchroRunning=True Running ""
     ClusterHealthy=True Healthy "cluster health responded with ok"
     Ready=True Ready ""
-    Synced=Unknown Starting "the member is being asked what it serves"
+    Synced=Unknown Starting "it is not known yet what is to be synced"
     "#);
     for (running, before) in [
         (Running::Waiting, "WaitInit \""),
@@ -105,7 +106,7 @@ fn a_member_that_does_not_answer_is_not_ready() {
     SynchroRunning=True Running ""
     ClusterHealthy=False NotReachable "connection refused"
     Ready=False NotReady "ClusterHealthy condition is False, reason is NotReachable"
-    Synced=Unknown Starting "the member is being asked what it serves"
+    Synced=Unknown Starting "it is not known yet what is to be synced"
     "#);
 }
 
@@ -245,7 +246,7 @@ fn counts_are_those_that_are_told_until_it_is_time_to_tell_others() {
         bytes: 300,
         ..Written::default()
     };
-    report.opened(0, false);
+    report.opened(0, Rows::Others);
     report.wrote(adds);
     let (second, told) = row(&nothing, Running::Yes, (&report, Counts::Told), 0);
     assert_eq!((second.objects, second.bytes), (Some(2), Some(300)));
@@ -367,7 +368,13 @@ fn of_a_hostile_member(
             categories: vec![],
         };
         let report = Report::new(Arc::default(), Timestamp::UNIX_EPOCH);
-        report.opened(u64::MAX, number.is_multiple_of(2));
+        report.opened(
+            u64::MAX,
+            match number.is_multiple_of(2) {
+                true => Rows::Listed,
+                false => Rows::Others,
+            },
+        );
         report.weighs(u64::MAX, report.mark());
         report.wrote(Written {
             changed: 1,
@@ -468,9 +475,13 @@ fn where_there_is_much_to_say_all_say_less_and_what_has_no_row_is_counted() {
         "{}",
         message(&many)
     );
-    let said = many[0].resources[0].sync_conditions[0].message.clone();
+    // The first stands for several, in words of its own.
+    let said = many[1].resources[0].sync_conditions[0].message.clone();
     assert!((32..=128).contains(&said.len()), "{said}");
-    assert!(words.starts_with(said.strip_suffix("...").expect("it was cut")));
+    assert!(
+        words.starts_with(said.strip_suffix("...").expect("it was cut")),
+        "{said}"
+    );
     let beyond = built(1000, 253);
     let untold = 2002 - rows(&beyond);
     let said = format!("{untold} more resources have no room in this status; ");
