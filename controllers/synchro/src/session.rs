@@ -216,7 +216,7 @@ impl Session {
                 }
                 Err(Unreached::Store(error)) if shared.has_lost(&error) => self.left.cancel(),
                 Err(error) => {
-                    if error.is_of_member() {
+                    if error.is_of_member() && !error.is_busy() {
                         away.is_away(Instant::now());
                     }
                     wanted.member.leave_connections();
@@ -238,10 +238,11 @@ impl Session {
         }
     }
 
-    /// Says that the member was not reached, unless that was said, maybe in other words, a moment ago.
+    /// Says that the member was not reached, unless that was said, maybe in other words, a moment ago. One that has too much to do is there.
     async fn unreached(&self, wanted: &Wanted, error: &Unreached, health: &mut Health) {
         let (words, told) = (error.in_a_status(), error.to_string());
-        let is_news = health.unreachable(error.reason(), &words).await;
+        let is_busy = error.is_busy();
+        let is_news = is_busy || health.unreachable(error.reason(), &words).await;
         // Of a store that fails in another way the status has the same words.
         let is_news_to_the_log = is_news || words != told;
         if is_news_to_the_log && health.is_to_be_told(&told) {
@@ -251,6 +252,8 @@ impl Session {
         self.board.update(|facts| {
             facts.apiserver = server;
             facts.around = None;
+            let is_told_beside = is_busy && facts.running == Running::Yes;
+            facts.undiscovered = is_told_beside.then(|| words.clone());
             let stands = matches!(facts.running, Running::Failed(_)) && !is_news;
             if facts.running != Running::Yes && !stands {
                 facts.running = Running::Failed(words);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_member::{ListRequest, MemberError};
+use armadex_member::{LONGEST_WAIT, ListRequest, MemberError};
 use armadex_model::{GroupVersionResource, ObjectKey, ResourceType};
 use armadex_storage::{ClusterId, Sink, StoreError, StoredVersion, TypeId};
 use tokio::sync::SemaphorePermit;
@@ -31,8 +31,8 @@ const LONGEST: Duration = Duration::from_secs(15 * 60);
 const FEW: usize = 1000;
 /// Rows of a type whose copy may be held beside those of any number of others: some 300 KB. The list of more waits in the line of the long ones.
 const SHORT: usize = (SHORT_PAGES * PAGE) as usize;
-/// How often in a row a member may ask to wait with a page: each time for a minute at most.
-const PUT_OFF: u8 = 10;
+/// How often a member may ask to wait while it is compared. What others wait for is held meanwhile: room, and a copy in memory. Who asks again is audited another time.
+const PUT_OFF: u8 = 1;
 /// One that does not say for how long is asked again after this.
 const ASKED_AGAIN: Duration = Duration::from_secs(1);
 /// A list waits for its turn, and a million objects are written in a minute.
@@ -58,12 +58,12 @@ pub(super) struct Subject {
 struct Visit {
     turn: Turn,
     took: Duration,
-    /// Answers in a row that asked to wait.
+    /// Answers that asked to wait.
     put_off: u8,
 }
 
 impl Visit {
-    /// How long the member asks to wait with this page, if it is to be waited for.
+    /// How long the member asks to wait, if it is to be waited for.
     fn is_put_off(&mut self, error: &MemberError) -> Option<Duration> {
         let asked = error.asks_to_wait()?;
         self.put_off += 1;
@@ -246,10 +246,7 @@ impl Subject {
                     r#continue,
                     ..
                 }) if r#continue.is_empty() => return Ok(resource_version),
-                Ok(page) => {
-                    visit.put_off = 0;
-                    (token, renewed) = (Some(page.r#continue), false);
-                }
+                Ok(page) => (token, renewed) = (Some(page.r#continue), false),
                 Err(error) => match (visit.is_put_off(&error), error.fresh_token()) {
                     (Some(asked), _) => self.leave_alone(visit, asked).await,
                     (None, Some(fresh)) if token.is_some() && !renewed => {
@@ -261,11 +258,12 @@ impl Subject {
         }
     }
 
-    /// Without a turn, as the streams of the member do.
+    /// Without a turn, as the streams of the member do, and for a minute at most.
     async fn leave_alone(&self, visit: &mut Visit, asked: Duration) {
         visit.turn.end();
         let waiting = self.connected.busy.waits();
-        sleep(waiting.for_at_least(asked, rand::random()).max(ASKED_AGAIN)).await;
+        let wait = waiting.for_at_least(asked, rand::random());
+        sleep(wait.clamp(ASKED_AGAIN, LONGEST_WAIT)).await;
     }
 
     async fn page(

@@ -28,6 +28,11 @@ const LOST: &str = "the streams are paused";
 const WHILE_HEARD: Duration = Duration::from_secs(30);
 /// A control plane of several API servers that is upgraded one by one answers all the time, and in the end each of them is of another version.
 const VERSION_HOLDS: Duration = Duration::from_secs(300);
+/// Before this a member that has too much to do told something, be it by a list, a watch or a probe. Whoever stands before it may say the same of one that is gone, for
+/// ever.
+const LATELY: Duration = Duration::from_secs(180);
+/// However long it asks to be left alone whose answer is not believed: the next one is to tell whether it is lost.
+const DOUBTED_FOR: Duration = Duration::from_secs(PROBE_PERIOD.as_secs() + 3);
 /// For its answer to that, as for one to a probe: nothing else is done for the cluster meanwhile.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 /// For whoever searches, until another synchro looks after the cluster.
@@ -166,11 +171,16 @@ impl Health {
             }
             return Verdict::Fine;
         };
-        self.alone_until = Instant::now() + error.asks_to_wait().unwrap_or_default();
+        let asked = error.asks_to_wait().unwrap_or_default();
         // It is there and has too much to do: its streams find out by themselves when it has less.
-        if error.is_busy() {
+        if error.is_busy() && self.was_there_lately(member) {
+            self.alone_until = Instant::now() + asked;
+            if self.is_there().await {
+                info!(cluster = %self.name, "the member answers again");
+            }
             return Verdict::Fine;
         }
+        self.alone_until = Instant::now() + asked.min(DOUBTED_FOR);
         self.failures += 1;
         let words = error.to_string();
         let reason = ClusterHealthyReason::NotReachable;
@@ -231,10 +241,21 @@ impl Health {
         })));
     }
 
+    /// Whether it may be the member that says that it has too much to do: something came of it a while ago. Of the control plane it may be its own word.
+    fn was_there_lately(&self, member: &Member) -> bool {
+        let was_heard = self.answered.elapsed() < LATELY || member.was_heard_within(LATELY);
+        was_heard && !member.is_asked_by_control_plane()
+    }
+
     /// Whether that is the end of what the log was told of.
     async fn good(&mut self) -> bool {
-        self.failures = 0;
         self.answered = Instant::now();
+        self.is_there().await
+    }
+
+    /// The same where that it is there is all that is known now.
+    async fn is_there(&mut self) -> bool {
+        self.failures = 0;
         self.trouble = None;
         let is_over = self.outages.ends(&self.name);
         self.metrics.healthy.set(1);
@@ -357,28 +378,72 @@ mod tests {
     #[tokio::test]
     async fn a_member_that_has_too_much_to_do_is_not_lost_and_is_left_alone_for_as_long_as_it_asks()
     {
-        let stage = Stage::new().await;
-        let mut health = of_nobody_asked(stage.shared("one", Config::default()));
-        tokio::time::pause();
+        let (_stage, mut health) = whose_store_says_nothing().await;
         let asked = Arc::<AtomicUsize>::default();
-        let counts = Arc::clone(&asked);
-        let member = request::through_pipes(move |pipe| {
+        let member = that_asks_to_wait("12", &asked);
+        health.failures = 1;
+        for _ in 0..7 {
+            assert_eq!(health.check(&member, None).await, Verdict::Fine);
+            assert_eq!(health.failures, 0);
+            tokio::time::advance(PROBE_PERIOD).await;
+        }
+        assert_eq!(asked.load(Ordering::Relaxed), 3, "at 0, 15 and 30 s");
+    }
+
+    /// As of a gateway that stands before a member that is gone.
+    #[tokio::test]
+    async fn who_says_for_minutes_that_a_member_has_too_much_to_do_is_not_believed() {
+        let (_stage, mut health) = whose_store_says_nothing().await;
+        let asked = Arc::<AtomicUsize>::default();
+        let member = that_asks_to_wait("60", &asked);
+        assert_eq!(health.check(&member, None).await, Verdict::Fine);
+        assert_eq!(health.failures, 0);
+        tokio::time::advance(LATELY).await;
+        assert_eq!(health.check(&member, None).await, Verdict::Fine);
+        let words = health.trouble.as_ref().map(Trouble::words);
+        assert_eq!(words, Some("the member answered 429 Too Many Requests"));
+        tokio::time::advance(DOUBTED_FOR).await;
+        assert_eq!(health.check(&member, None).await, Verdict::Lost);
+        assert_eq!(asked.load(Ordering::Relaxed), 3);
+    }
+
+    #[tokio::test]
+    async fn that_the_control_plane_has_too_much_to_do_tells_nothing_of_a_member() {
+        let stage = Stage::new().await;
+        let scripted = ScriptedMember::start("uid", &[]).await;
+        let member = scripted.behind_control_plane();
+        let mut health = of_nobody_asked(stage.shared("one", Config::default()));
+        scripted.answers("/readyz", 429);
+        for verdict in [Verdict::Fine, Verdict::Lost] {
+            assert_eq!(health.check(&member, None).await, verdict);
+        }
+    }
+
+    /// A store takes its time, and the clock stands still from here on.
+    async fn whose_store_says_nothing() -> (Stage, Health) {
+        let stage = Stage::new().await;
+        stage.breaking.refuse("set_health", usize::MAX);
+        let health = of_nobody_asked(stage.shared("one", Config::default()));
+        tokio::time::pause();
+        (stage, health)
+    }
+
+    /// A member that asks to be left alone for so many seconds, whatever it is asked.
+    fn that_asks_to_wait(seconds: &'static str, asked: &Arc<AtomicUsize>) -> Arc<Member> {
+        let counts = Arc::clone(asked);
+        request::through_pipes(move |pipe| {
             let counts = Arc::clone(&counts);
             drop(tokio::spawn(async move {
                 let mut socket = BufReader::new(pipe);
                 request::Request::read(&mut socket).await;
                 counts.fetch_add(1, Ordering::Relaxed);
-                let answer = "HTTP/1.1 429 X\r\nretry-after: 12\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+                let answer = format!(
+                    "HTTP/1.1 429 X\r\nretry-after: {seconds}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+                );
                 // Whoever asked may have gone.
                 let _ = socket.write_all(answer.as_bytes()).await;
             }));
-        });
-        for _ in 0..7 {
-            assert_eq!(health.check(&member, None).await, Verdict::Fine);
-            tokio::time::advance(PROBE_PERIOD).await;
-        }
-        assert_eq!(asked.load(Ordering::Relaxed), 3, "at 0, 15 and 30 s");
-        assert_eq!(health.failures, 0);
+        })
     }
 
     #[tokio::test]

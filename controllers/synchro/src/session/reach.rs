@@ -101,6 +101,11 @@ impl Unreached {
         !matches!(self, Self::Store(_))
     }
 
+    /// It answers what is small, and has too much to do for what was asked then. What says so of the health check itself may stand before a member that is gone.
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(self, Self::Member { what, source, .. } if *what != HEALTH_CHECK && source.is_busy())
+    }
+
     /// Nothing came back from where the member is said to be, whatever was asked: a network may let through what is small, and nothing else.
     pub(super) fn is_out_of_reach(&self) -> bool {
         matches!(self, Self::Member { source, .. } if source.is_silence())

@@ -204,12 +204,13 @@ impl Rediscovery {
         self.customs.take_if(|_| !asks);
     }
 
-    /// Asks at once for a whole answer.
+    /// Asks for a whole answer: at once, unless the member asked to be left alone.
     pub(super) fn now(&mut self) {
         self.has_other_customs |= self.asked.take().is_some();
         self.known = Etags::default();
         self.missing.reset();
-        self.due.as_mut().reset(Instant::now());
+        let now = Instant::now();
+        self.due.as_mut().reset(now.max(self.alone_until));
     }
 
     /// The next answer; `None` if it is the last one. Safe to cancel: what was asked is not asked twice.
@@ -384,6 +385,24 @@ mod tests {
             rediscovery.found(Found::Some);
         }
         assert!((47.0..=72.0).contains(&wait(&rediscovery)));
+    }
+
+    #[tokio::test]
+    async fn a_member_that_asks_to_be_left_alone_is_not_asked_for_what_is_new_at_once() {
+        let member = ScriptedMember::start("uid", &[]).await;
+        let mut rediscovery =
+            Rediscovery::new(member.connect(), turns(), Etags::default(), Found::All);
+        let busy = MemberError::Status {
+            code: 429,
+            message: "too much".into(),
+            retry_after: Some(Duration::from_secs(50)),
+            fresh_token: None,
+            details: None,
+        };
+        rediscovery.failed("too much", &busy);
+        rediscovery.now();
+        let wait = rediscovery.due.deadline() - Instant::now();
+        assert!(wait > Duration::from_secs(40), "{wait:?}");
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 use super::in_line::said;
 use super::*;
+use crate::testing::IDENTITY_PATH;
 
 #[tokio::test]
 async fn a_cluster_says_why_it_is_not_known_what_its_member_serves_for_as_long_as_it_is_not() {
@@ -21,6 +22,27 @@ async fn a_cluster_says_why_it_is_not_known_what_its_member_serves_for_as_long_a
     act.member.answers("/apis", 200);
     in_time("the end of it", || async { says("") }).await;
     act.fleet.shutdown().await;
+}
+
+/// Its health check is answered whatever it has to do.
+#[tokio::test]
+async fn a_member_that_has_too_much_to_do_when_it_is_asked_who_it_is_was_not_away() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    member.answers(IDENTITY_PATH, 429);
+    let mut fleet = stage.synchro("");
+    stage.relist(&mut fleet, [asking_for(&member, &["pods"])]);
+    in_time("word of it", || async {
+        said(&stage).is_some_and(|(_, words)| words.contains("as a test says"))
+    })
+    .await;
+    member.answers(IDENTITY_PATH, 200);
+    stage.shows(&[POD]).await;
+    let statuses = stage.control_plane.statuses("m");
+    let written = statuses.iter().map(|written| written.body.to_string());
+    let mut written = written.filter(|status| status.contains("NotReachable"));
+    assert_eq!(written.next(), None);
+    fleet.shutdown().await;
 }
 
 #[tokio::test]

@@ -246,11 +246,11 @@ async fn what_no_watch_told_is_found_and_mended_and_then_there_is_nothing() {
 async fn a_member_that_is_busy_is_audited_later_and_not_without_end() {
     let (stage, act) = on(&["a", "b", "c"]).await;
     let puts_off = |pages| stage.member.lives(|life| life.puts_off(pages));
-    puts_off(10);
-    let audit = stage.audit(&act, "ten").await;
+    puts_off(1);
+    let audit = stage.audit(&act, "once").await;
     assert_eq!(counts(&audit), [3, 0, 0, 1, 0]);
-    puts_off(11);
-    let audit = stage.audit(&act, "eleven").await;
+    puts_off(2);
+    let audit = stage.audit(&act, "twice").await;
     let [.., proved, unproved] = counts(&audit);
     assert_eq!([proved, unproved], [0, 1], "{audit:?}");
     assert!(audit.message.contains("429 Too Many Requests"), "{audit:?}");
