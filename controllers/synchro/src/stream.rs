@@ -42,7 +42,7 @@ use tracing::{debug, error, info, warn};
 use crate::config::Shared;
 use crate::incoming::convert::Converted;
 use crate::incoming::prune::{Rules, rules_version};
-use crate::stream::begun::{Streamed, unless_it_stands_still};
+use crate::stream::begun::{Streamed, unless_nobody_reads_since};
 pub(crate) use crate::stream::connected::Connected;
 use crate::stream::objects::{Begins, ClusterObjects};
 use crate::stream::outlasted::Outlasted;
@@ -246,6 +246,10 @@ impl Stream {
             if next.wait != Wait::No || !matches!(state, State::Listing(_)) {
                 self.turn = Turn::default();
             }
+            let goes_on = matches!(state, State::Sweeping(_) | State::Watching { .. });
+            if next.wait != Wait::No || !goes_on {
+                self.streamed = None;
+            }
             let wait = match next.wait {
                 Wait::No => {
                     self.waits.goes_well();
@@ -303,8 +307,10 @@ impl Stream {
             }
             State::Sweeping(sweep) => {
                 let mut streamed = self.streamed.take();
+                let read = streamed.as_ref().map(|streamed| streamed.begun.since);
+                let read = read.unwrap_or_else(Instant::now);
                 let sweep = Box::pin(self.sweep(sweep));
-                let swept = unless_it_stands_still(&mut streamed, sweep).await;
+                let swept = unless_nobody_reads_since(read, &mut streamed, sweep).await;
                 self.streamed = streamed;
                 swept
             }
@@ -548,7 +554,10 @@ impl Stream {
 
     /// The member is there and has too much to do, which is no failure.
     fn asked_to_wait(&mut self, error: &MemberError, asked: Duration) -> Outcome {
-        let words = format!("the member asks to wait {} s: {error}", asked.as_secs());
+        let words = match asked.as_secs() {
+            0 => format!("the member asks to wait: {error}"),
+            seconds => format!("the member asks to wait {seconds} s: {error}"),
+        };
         if self.news("the member asks to wait") {
             info!(cluster = %self.context.cluster_name, resource = %self.context.resource.gvr, reason = words, "a member asks to wait, which its stream does; others that are asked to are not told of");
         }

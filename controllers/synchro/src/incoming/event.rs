@@ -1,6 +1,5 @@
 //! Reading one line of a watch. Pure.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use armadex_member::{LONGEST_WAIT, MemberError, Words};
@@ -26,8 +25,8 @@ pub(crate) enum Event<'a> {
     Bookmark {
         /// The collection's version.
         version: String,
-        /// All that there was has been told, where that was asked for.
-        ends_list: bool,
+        /// It says here whether it [`ends_list`].
+        object: &'a str,
     },
     /// The watch cannot go on.
     Error {
@@ -65,23 +64,27 @@ struct Metadata {
 
 /// A bookmark says by an annotation that it is the end of what there was.
 #[derive(Deserialize)]
-struct Mark {
-    metadata: MarkMetadata,
+struct Mark<'a> {
+    #[serde(borrow)]
+    metadata: MarkMetadata<'a>,
 }
 
 #[derive(Deserialize)]
-struct MarkMetadata {
-    annotations: BTreeMap<String, String>,
+struct MarkMetadata<'a> {
+    #[serde(borrow)]
+    annotations: MarkAnnotations<'a>,
 }
 
 /// [KEP-3157](https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/3157-watch-list)
-const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+#[derive(Deserialize)]
+struct MarkAnnotations<'a> {
+    #[serde(borrow, rename = "k8s.io/initial-events-end")]
+    ends_list: Option<&'a str>,
+}
 
-fn ends_list(object: &str) -> bool {
-    let is_end = |mark: Mark| {
-        let said = mark.metadata.annotations.get(INITIAL_EVENTS_END);
-        said.is_some_and(|said| said == "true")
-    };
+/// Whether all that there was has been told with this object of a bookmark, where that was asked for. Nothing of it is copied, however many annotations it has.
+pub(crate) fn ends_list(object: &str) -> bool {
+    let is_end = |mark: Mark<'_>| mark.metadata.annotations.ends_list == Some("true");
     serde_json::from_str(object).is_ok_and(is_end)
 }
 
@@ -154,7 +157,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Event<'_>, &'static str> {
         }
         "BOOKMARK" => Ok(Event::Bookmark {
             version: fit(metadata(object)?.resource_version)?,
-            ends_list: ends_list(object),
+            object,
         }),
         "ERROR" => {
             let status: Status<'_> =
@@ -197,16 +200,16 @@ mod tests {
         assert_eq!((key, version.as_str()), (ObjectKey::new("n", "a"), "7"));
         let mark = br#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9","creationTimestamp":null}}}"#;
         assert!(
-            matches!(parse(mark), Ok(Event::Bookmark { version, ends_list: false }) if version == "9")
+            matches!(parse(mark), Ok(Event::Bookmark { version, object }) if version == "9" && !ends_list(object))
         );
         for (said, ends) in [("true", true), ("false", false), ("", false)] {
             let mark = format!(
-                r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"9","annotations":{{"k8s.io/initial-events-end":"{said}"}}}}}}}}"#
+                r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"9","annotations":{{"a":"b","k8s.io/initial-events-end":"{said}"}}}}}}}}"#
             );
-            let Ok(Event::Bookmark { ends_list, .. }) = parse(mark.as_bytes()) else {
+            let Ok(Event::Bookmark { object, .. }) = parse(mark.as_bytes()) else {
                 panic!("a bookmark");
             };
-            assert_eq!(ends_list, ends, "{said}");
+            assert_eq!(ends_list(object), ends, "{said}");
         }
         let error =
             br#"{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}"#;

@@ -18,6 +18,8 @@ pub(super) struct Begun {
     pub(super) lines: Lines,
     /// When it was asked for.
     pub(super) at: Instant,
+    /// Since when it is followed, or could be: the list that was its beginning has been read.
+    pub(super) since: Instant,
     /// For how many seconds.
     pub(super) lasts: u32,
 }
@@ -30,13 +32,22 @@ pub(super) struct Streamed {
     pub(super) begun: Begun,
 }
 
-/// Does `work`, and gives the watch up meanwhile if that takes long.
-pub(super) async fn unless_it_stands_still<B, T>(
+/// Does `work`, and gives the watch up meanwhile if that takes long. No `async fn`, which would keep room for its arguments beside what is made of them.
+pub(super) fn unless_it_stands_still<B, T>(
+    body: &mut Option<B>,
+    work: impl Future<Output = T>,
+) -> impl Future<Output = T> {
+    unless_nobody_reads_since(Instant::now(), body, work)
+}
+
+/// The same of a watch that nobody has read since then.
+pub(super) async fn unless_nobody_reads_since<B, T>(
+    since: Instant,
     body: &mut Option<B>,
     work: impl Future<Output = T>,
 ) -> T {
     let mut work = std::pin::pin!(work);
-    if let Ok(done) = tokio::time::timeout(STANDS_STILL, &mut work).await {
+    if let Ok(done) = tokio::time::timeout_at(since + STANDS_STILL, &mut work).await {
         return done;
     }
     *body = None;

@@ -368,27 +368,24 @@ impl Stream {
     ) -> Result<(), Halt> {
         while let Some(piece) = items.next() {
             self.context.metrics.received_objects.add(1);
-            let item = self.read_item(&piece);
-            self.take_item(item, gathering, listing).await?;
+            match self.read_item(&piece) {
+                Ok(change) => self.take_change(change, gathering, listing).await?,
+                Err(skipped) => self.skip(skipped),
+            }
         }
         Ok(())
     }
 
-    /// One object of a list.
-    pub(super) async fn take_item(
+    /// What a list tells of one object: it is there, or gone.
+    pub(super) async fn take_change(
         &self,
-        item: Result<Change, Skipped>,
+        change: Change,
         gathering: &mut Gathering,
         listing: &mut Listing,
     ) -> Result<(), Halt> {
-        let change = match item {
-            Ok(change) => change,
-            Err(skipped) => {
-                self.skip(skipped);
-                return Ok(());
-            }
-        };
-        listing.seen.insert(change.key());
+        if let Change::Put(object) = &change {
+            listing.seen.insert(&object.key);
+        }
         if listing.only_sweeps {
             listing.left_out = true;
             return Ok(());

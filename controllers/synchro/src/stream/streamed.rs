@@ -19,7 +19,7 @@ use crate::incoming::lines::{Lines, Piece};
 use crate::incoming::prune::{self, Skipped};
 use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
-use crate::stream::begun::{Begun, Streamed};
+use crate::stream::begun::{Begun, Streamed, unless_nobody_reads_since};
 use crate::stream::list::{LETS_US_WAIT, MOST_OF_PAGE, WITHOUT_A_TURN};
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::step::{Listing, Outcome};
@@ -74,7 +74,7 @@ impl Stream {
         };
         match self.read_streamed(begun, listing, turn).await {
             Ok((outcome, streamed)) => {
-                self.streamed = Some(Box::new(streamed));
+                self.streamed = streamed;
                 Ok(Some(Ok(outcome)))
             }
             Err(Broke::Error(error)) => {
@@ -108,6 +108,7 @@ impl Stream {
                 body,
                 lines: Lines::new(self.incoming_limit()),
                 at,
+                since: at,
                 lasts,
             })
         };
@@ -117,13 +118,13 @@ impl Stream {
         }
     }
 
-    /// Reads to the end of the list; what comes behind it stays in the lines.
+    /// Reads to the end of the list; what comes behind it stays in the lines. `None` instead of the watch if that was given up.
     async fn read_streamed(
         &self,
         mut begun: Begun,
         listing: &mut Listing,
         turn: &mut Turn,
-    ) -> Result<(Outcome, Streamed), Broke> {
+    ) -> Result<(Outcome, Option<Box<Streamed>>), Broke> {
         self.context.report.listing_goes();
         let mut unfinished = self.context.connected.memory.unfinished.part();
         let mut gathering = Gathering::default();
@@ -156,12 +157,16 @@ impl Stream {
                 Ok(Some(version)) => {
                     turn.end();
                     listing.asked_for = listing.seen.len();
+                    begun.since = Instant::now();
+                    let (since, streamed) = (begun.since, Streamed { version, begun });
                     let metadata = ListMetadata {
-                        resource_version: version.clone(),
+                        resource_version: streamed.version.clone(),
                         ..ListMetadata::default()
                     };
-                    let outcome = self.end_page(metadata, gathering, listing).await?;
-                    return Ok((outcome, Streamed { version, begun }));
+                    let mut streamed = Some(Box::new(streamed));
+                    let end = self.end_page(metadata, gathering, listing);
+                    let outcome = unless_nobody_reads_since(since, &mut streamed, end).await?;
+                    return Ok((outcome, streamed));
                 }
                 Ok(None) if !turn.is_held() && gathering.held() > WITHOUT_A_TURN => {
                     self.flush_page(&mut gathering, listing).await?;
@@ -206,7 +211,7 @@ impl Stream {
         while let Some(piece) = lines.next() {
             self.context.metrics.received_objects.add(1);
             match self.read_told(&piece) {
-                Told::Item(item) => self.take_item(item, gathering, listing).await?,
+                Told::Item(item) => self.take_told_item(item, gathering, listing).await?,
                 Told::End(version) => return Ok(Ok(Some(version))),
                 Told::Error(error) => return Ok(Err(error)),
             }
@@ -215,6 +220,32 @@ impl Stream {
             }
         }
         Ok(Ok(None))
+    }
+
+    /// What is left out may have been told before in another form, which is gathered or stored.
+    async fn take_told_item(
+        &self,
+        item: Result<Change, Skipped>,
+        gathering: &mut Gathering,
+        listing: &mut Listing,
+    ) -> Result<(), Halt> {
+        let change = match item {
+            Ok(change) => {
+                if let Change::Delete(key) = &change {
+                    self.context.report.settled(key);
+                }
+                Some(change)
+            }
+            Err(skipped) => {
+                let key = skipped.key.clone();
+                self.skip(skipped);
+                key.map(Change::Delete)
+            }
+        };
+        match change {
+            Some(change) => self.take_change(change, gathering, listing).await,
+            None => Ok(()),
+        }
     }
 
     /// No member tells of a deletion before it has told all there was; of one that does what is deleted is not stored.
@@ -231,14 +262,15 @@ impl Stream {
         match event::parse(line) {
             Err(problem) => salvage(line, problem.to_owned()),
             Ok(Event::Put(json)) => {
-                let pruned = prune::prune(json.as_bytes(), &self.rules);
-                Told::Item(pruned.map(Change::Put))
+                let object = self.read_object(json.as_bytes());
+                Told::Item(object.map(Change::Put))
             }
             Ok(Event::Delete { key, version: _ }) => Told::Item(Ok(Change::Delete(key))),
-            Ok(Event::Bookmark {
-                version,
-                ends_list: true,
-            }) if !version.is_empty() => Told::End(version),
+            Ok(Event::Bookmark { version, object })
+                if !version.is_empty() && event::ends_list(object) =>
+            {
+                Told::End(version)
+            }
             Ok(Event::Bookmark { .. }) => {
                 Told::Error(self.no_list("a bookmark came before its end"))
             }

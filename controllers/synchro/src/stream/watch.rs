@@ -47,11 +47,10 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 /// what is silent, and long enough that a hundred kinds whose watches all break then are some 50 requests a second.
 const LASTED: Duration = Duration::from_secs(5);
 
-/// A watch, when it was asked for, and for how many seconds.
+/// A watch, and since when it is one: where a list was its beginning, since the end of that.
 struct Followed {
     watch: Watch,
-    begun: Instant,
-    lasts: u32,
+    since: Instant,
 }
 
 /// A watch that is being followed.
@@ -115,11 +114,7 @@ enum End {
 
 impl Stream {
     pub(super) async fn watch(&mut self, version: String) -> Result<Outcome, Halt> {
-        let Followed {
-            mut watch,
-            begun,
-            lasts,
-        } = match Box::pin(self.begin_watch(&version)).await? {
+        let Followed { mut watch, since } = match Box::pin(self.begin_watch(&version)).await? {
             Ok(followed) => followed,
             Err(error) => {
                 // A refusal comes from somebody who answers, and is no reason to doubt who it is, unless what was listed did so over another connection.
@@ -130,8 +125,8 @@ impl Stream {
             }
         };
         let end = self.follow(&mut watch).await?;
-        let in_time = matches!(end, End::Closed)
-            && begun.elapsed() + BEFORE_ITS_TIME >= Duration::from_secs(lasts.into());
+        let in_time =
+            matches!(end, End::Closed) && Instant::now() + BEFORE_ITS_TIME >= watch.ends_at;
         if in_time {
             self.context.report.checked(Some(Timestamp::now()));
         }
@@ -139,7 +134,7 @@ impl Stream {
         let writes = goes_back || !matches!(end, End::Closed);
         self.doubted = Instant::now();
         Box::pin(self.end_watched(&mut watch, writes)).await?;
-        let took = begun.elapsed();
+        let took = since.elapsed();
         let good = watch.was_good_for(took, &version);
         self.prove_by(&watch, (&end, took));
         self.judge(good, took, &end);
@@ -198,6 +193,7 @@ impl Stream {
             body,
             lines,
             at,
+            since: _,
             lasts,
         } = begun;
         let (stored, write_at) = match self.behind {
@@ -234,14 +230,10 @@ impl Stream {
         Ok(begun.map(|begun| {
             self.context.metrics.watches.add(1);
             self.context.report.syncing();
-            let (at, lasts) = (begun.at, begun.lasts);
+            let since = begun.since;
             let watch = self.begun(begun, version);
             self.context.report.place().follows(version);
-            Followed {
-                watch,
-                begun: at,
-                lasts,
-            }
+            Followed { watch, since }
         }))
     }
 
@@ -260,6 +252,7 @@ impl Stream {
             body,
             lines: Lines::new(self.incoming_limit()),
             at,
+            since: at,
             lasts,
         }))
     }

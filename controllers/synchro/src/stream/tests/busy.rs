@@ -35,6 +35,18 @@ async fn a_member_that_asks_to_wait_is_asked_no_sooner_and_that_is_no_failure() 
     act.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_member_that_does_not_say_how_long_to_wait_is_told_of_without_a_number() {
+    let scene = Scene::new();
+    scene.member.answers_by(|_| Answer::status(429, ""));
+    let act = scene.run();
+    let words = "the member asks to wait: the member answered 429 Too Many Requests";
+    let is_told = |shown: &Progress| shown.message == words;
+    act.shows_within(Duration::from_secs(1), words.to_owned(), is_told)
+        .await;
+    act.end().await;
+}
+
 /// However long it asks for, and whatever it says.
 #[tokio::test(start_paused = true)]
 async fn a_member_is_left_alone_for_a_minute_at_most_and_one_that_goes_on_so_fails() {

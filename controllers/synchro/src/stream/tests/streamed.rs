@@ -145,3 +145,63 @@ async fn a_busy_member_is_asked_for_such_a_list_again() {
     assert_eq!(scene.member.requests(), ["list+watch"; 2]);
     act.end().await;
 }
+
+#[tokio::test]
+async fn what_is_left_out_before_the_end_of_a_list_does_not_keep_its_old_form() {
+    let large = format!(
+        r#"{{"metadata":{{"name":"b","namespace":"n","resourceVersion":"4"}},"x":"{}"}}"#,
+        "x".repeat(5000)
+    );
+    for goes in [false, true] {
+        let scene = Scene::that_has_a().await;
+        scene.member.set_present("5");
+        let mut told = added(&[("a", 1), ("b", 2)]) + &event("MODIFIED", &large);
+        if goes {
+            told += &event("DELETED", &pod("b", 5));
+        }
+        scene
+            .member
+            .lists([Answer::ok(told + &end(6)).that_stays_open()]);
+        let act = scene.run_asking();
+        scene.comes_to(&["n/a@1"], "Live@6").await;
+        assert_eq!(act.report.leaves_out(), !goes);
+        act.end().await;
+    }
+}
+
+/// Else what comes in meanwhile would stay in memory for as long as the store takes.
+#[tokio::test(start_paused = true)]
+async fn the_watch_behind_a_list_is_given_up_while_the_list_is_not_stored() {
+    for (takes, after_that) in [(1, None), (6, Some("watch@10"))] {
+        let scene = Scene::new();
+        scene
+            .sink
+            .with(|stored| stored.late = Duration::from_secs(takes));
+        let told = Answer::ok(added(&[("a", 1)]) + &end(10)).that_stays_open();
+        scene.member.lists([told]);
+        scene.member.watches([Answer::ok("").that_stays_open()]);
+        let act = scene.run_asking();
+        scene.comes_to(&["n/a@1"], "Live@10").await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let asked: Vec<_> = std::iter::once("list+watch").chain(after_that).collect();
+        assert_eq!(scene.member.requests(), asked);
+        act.end().await;
+    }
+}
+
+/// It is over as soon as the list is, and so is the next one: the second in a row is told of.
+#[tokio::test(start_paused = true)]
+async fn how_long_a_list_takes_proves_nothing_of_the_watch_behind_it() {
+    let scene = Scene::new();
+    let told = Answer::ok(added(&[("a", 1)])).and_then(Duration::from_secs(8), &end(10));
+    scene.member.lists([told]);
+    let held = Answer::ok("").that_stays_open();
+    scene.member.watches([Answer::ok(""), held]);
+    let act = scene.run_asking();
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let asked = ["list+watch", "watch@10", "watch@10"];
+    assert_eq!(scene.member.requests(), asked);
+    assert_eq!(act.metrics.failures.get(), 1);
+    act.end().await;
+}
