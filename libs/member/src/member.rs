@@ -64,6 +64,9 @@ const UID_BYTES: usize = 36;
 /// What a server may say that knows the first of two media types as little as the second.
 const NOT_ACCEPTABLE: u16 = 406;
 const GZIP: &str = "gzip";
+/// What is gzip as well. [RFC 9110](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1.3)
+const X_GZIP: &str = "x-gzip";
+const IDENTITY: &str = "identity";
 const JSON: &str = "application/json";
 const METADATA: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
@@ -320,10 +323,16 @@ impl Member {
             let mut headers = self.headers_for(&path, JSON)?;
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(GZIP));
             let response = self.ask(client, &path, headers).await?;
-            let coding = response.headers().get(CONTENT_ENCODING);
-            let is_packed = coding.is_some_and(|coding| coding == GZIP);
+            let coding = Coding::of(response.headers());
             let body = body(response, BODY_SILENCE, no_words).await?;
-            Ok(body.that_is_a_page(is_packed))
+            match coding {
+                Coding::None => Ok(body.that_is_a_page(false)),
+                Coding::Gzip => Ok(body.that_is_a_page(true)),
+                Coding::Other => {
+                    let problem = "it is compressed in another way than it may be";
+                    Err(MemberError::malformed(&path, problem))
+                }
+            }
         };
         let body = within("answer to the list", HEAD_TIMEOUT, answer).await?;
         Ok(body.heard_by(&self.heard))
@@ -565,6 +574,33 @@ fn etag_of(response: &Response<Incoming>) -> Option<String> {
     (etag.len() <= ETAG_BYTES).then(|| etag.to_owned())
 }
 
+/// How a body is compressed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    None,
+    Gzip,
+    /// In a way that nobody asked for, or in several.
+    Other,
+}
+
+impl Coding {
+    /// As the headers of an answer say it, in any case of letters.
+    fn of(headers: &HeaderMap) -> Self {
+        let mut codings = headers.get_all(CONTENT_ENCODING).iter();
+        let (coding, others) = (codings.next(), codings.next());
+        let Some(coding) = coding else {
+            return Self::None;
+        };
+        let coding = coding.as_bytes().trim_ascii();
+        let is = |name: &str| coding.eq_ignore_ascii_case(name.as_bytes());
+        match others {
+            None if is(GZIP) || is(X_GZIP) => Self::Gzip,
+            None if is(IDENTITY) => Self::None,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// What is told of the body of an error that is no `Status`.
 type Telling = fn(&[u8]) -> Words;
 
@@ -578,7 +614,10 @@ async fn body(
     if head.status.is_success() {
         return Ok(ByteStream::new(body, silence));
     }
-    let body = ByteStream::new(body, PROBE_TIMEOUT);
+    let mut body = ByteStream::new(body, PROBE_TIMEOUT);
+    if Coding::of(&head.headers) == Coding::Gzip {
+        body = body.that_is_a_page(true);
+    }
     Err(status_error(head.status, &head.headers, body, telling).await)
 }
 

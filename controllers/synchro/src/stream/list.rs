@@ -18,6 +18,7 @@ use crate::stream::step::{Listing, Outcome};
 use crate::stream::turns::{Room, SHORT_PAGES, Turn};
 use crate::stream::writer::Halt;
 use armadex_member::{ByteStream, ListRequest, MemberError};
+use armadex_model::GroupVersionResource;
 use armadex_storage::{Change, MemberPosition, Phase};
 use bytes::Bytes;
 
@@ -126,8 +127,9 @@ impl Stream {
         listing: &mut Listing,
         turn: &mut Turn,
     ) -> Result<Result<Outcome, MemberError>, Halt> {
+        let packs = self.asks_for_packed_pages();
         let page = async {
-            match self.request_page(listing, turn).await {
+            match self.request_page(packs, listing, turn).await {
                 Err(error) => {
                     if listing.is_too_large(&error) {
                         listing.limit.broke_off();
@@ -136,6 +138,14 @@ impl Stream {
                 }
                 Ok(body) => self.read_page(body, listing, turn).await,
             }
+        };
+        let page = async {
+            let read = page.await;
+            // What stands between may compress it and not say so, or say so and not do it.
+            if packs && matches!(read, Ok(Err(MemberError::Malformed { .. }))) {
+                self.context.connected.link.packs_badly();
+            }
+            read
         };
         tokio::select! {
             () = self.context.cancel.cancelled() => Err(Halt::Cancelled),
@@ -226,8 +236,19 @@ impl Stream {
         listing.room.is_some()
     }
 
+    /// Whether pages are asked for compressed. Not those of Secrets: the length of what is compressed tells about its content, and whoever can have something stored
+    /// in a Secret may see how long it is.
+    fn asks_for_packed_pages(&self) -> bool {
+        let GroupVersionResource {
+            group, resource, ..
+        } = self.context.asked();
+        let is_secret = group.is_empty() && resource == "secrets";
+        !is_secret && self.context.connected.link.is_narrow(Instant::now())
+    }
+
     async fn request_page(
         &self,
+        packs: bool,
         listing: &Listing,
         turn: &mut Turn,
     ) -> Result<ByteStream, MemberError> {
@@ -239,7 +260,7 @@ impl Stream {
         };
         let member = &self.context.connected.member;
         let page = async {
-            match self.context.connected.link.is_narrow(Instant::now()) {
+            match packs {
                 true => member.list_compressed(&request).await,
                 false => member.list(&request).await,
             }
@@ -271,9 +292,6 @@ impl Stream {
             match came {
                 Err(error) => {
                     listing.limit.broke_off();
-                    if body.is_packed() && matches!(error, MemberError::Malformed { .. }) {
-                        self.context.connected.link.packs_badly();
-                    }
                     self.flush_page(&mut gathering, listing).await?;
                     return Ok(Err(error));
                 }

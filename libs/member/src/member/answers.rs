@@ -271,8 +271,8 @@ async fn what_has_no_end_is_given_up_early() {
     }
 }
 
-/// Answers with the rest of what it was asked with, and then with this body.
-async fn packed(pipe: DuplexStream, body: Vec<u8>) -> std::io::Result<()> {
+/// Answers with this status and coding, and with this body.
+async fn packed(pipe: DuplexStream, said: [&str; 2], body: Vec<u8>) -> std::io::Result<()> {
     let mut socket = BufReader::new(pipe);
     let (mut line, mut asks) = (String::new(), false);
     while line != "\r\n" {
@@ -281,17 +281,32 @@ async fn packed(pipe: DuplexStream, body: Vec<u8>) -> std::io::Result<()> {
         asks |= line == "accept-encoding: gzip\r\n";
     }
     assert!(asks, "it is to be compressed");
-    let head = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\nconnection: close\r\n\r\n";
+    let [status, coding] = said;
+    let head =
+        format!("HTTP/1.1 {status} X\r\ncontent-encoding: {coding}\r\nconnection: close\r\n\r\n");
     socket.write_all(head.as_bytes()).await?;
     socket.write_all(&body).await
 }
 
-/// What comes of a compressed list.
+/// What comes of a list that is compressed with gzip.
 async fn unpacked(body: &[u8]) -> Result<Vec<u8>, MemberError> {
+    said_packed(["200", "gzip"], body).await
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    use std::io::Write as _;
+    let fast = flate2::Compression::fast();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), fast);
+    encoder.write_all(text).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+/// What comes of a list that is answered with this status and coding.
+async fn said_packed(said: [&'static str; 2], body: &[u8]) -> Result<Vec<u8>, MemberError> {
     let (connection, body) = (Connection::plain("http://member"), body.to_vec());
     let dial = move || {
         let (near, far) = tokio::io::duplex(64 << 10);
-        tokio::spawn(packed(far, body.clone()));
+        tokio::spawn(packed(far, said, body.clone()));
         near
     };
     let member = Member::through_pipes(&connection, dial).expect("a member");
@@ -312,15 +327,41 @@ async fn unpacked(body: &[u8]) -> Result<Vec<u8>, MemberError> {
 
 #[tokio::test]
 async fn a_list_may_come_compressed_and_is_none_if_it_breaks_off() {
-    use std::io::Write as _;
     let list = br#"{"metadata":{"resourceVersion":"1"},"items":[{},{}]}"#.repeat(2000);
-    let encoder = Vec::new();
-    let mut encoder = flate2::write::GzEncoder::new(encoder, flate2::Compression::fast());
-    encoder.write_all(&list).expect("memory");
-    let packed = encoder.finish().expect("memory");
+    let packed = gzip(&list);
     assert!(unpacked(&packed).await.expect("a list") == list);
     for broken in [&packed[..packed.len() - 9], b"", b"no gzip"] {
         let error = unpacked(broken).await.expect_err("no list");
         assert!(matches!(error, MemberError::Malformed { .. }), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn how_a_list_is_compressed_is_said_in_any_case_of_letters_and_another_way_is_none() {
+    let list = br#"{"metadata":{"resourceVersion":"1"},"items":[{},{}]}"#.repeat(2000);
+    let packed = gzip(&list);
+    for coding in ["GZip", "x-gzip", " gzip "] {
+        let came = said_packed(["200", coding], &packed).await;
+        assert!(came.expect(coding) == list, "{coding}");
+    }
+    for coding in ["br", "gzip, gzip", ""] {
+        let error = said_packed(["200", coding], &packed).await;
+        let error = error.expect_err("not asked for");
+        assert!(matches!(error, MemberError::Malformed { .. }), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_may_come_compressed_and_no_more_of_it_is_unpacked_than_is_read_of_others() {
+    let words = async |body: &[u8]| {
+        let refused = said_packed(["403", "gzip"], body).await;
+        refused.expect_err("a refusal").to_string()
+    };
+    let status = br#"{"kind":"Status","message":"no lists today"}"#;
+    assert_eq!(words(&gzip(status)).await, "no lists today");
+    let long = [&vec![b' '; 2 * ERROR_BYTES], status.as_slice()].concat();
+    let unread = "the member answered 403 Forbidden";
+    for body in [gzip(&long), status.to_vec()] {
+        assert_eq!(words(&body).await, unread);
     }
 }

@@ -33,3 +33,35 @@ async fn pages_that_come_slowly_are_asked_for_compressed_from_then_on() {
         act.end().await;
     }
 }
+
+/// What stands between may compress it and not say so.
+#[tokio::test(start_paused = true)]
+async fn where_a_page_that_may_be_compressed_is_not_understood_the_next_one_comes_as_it_is() {
+    let scene = Scene::new();
+    scene.member.lists([
+        page_of(300_000, Duration::from_millis(200), "t"),
+        Answer::ok("no list"),
+        page(10, "", &[("b", 2)]),
+    ]);
+    let act = scene.run();
+    scene.comes_to(&["n/a@1", "n/b@2"], "Live@10").await;
+    assert_eq!(scene.member.requests()[1..3], ["gzip:t", "list:t"]);
+    act.end().await;
+}
+
+/// The length of what is compressed tells about its content.
+#[tokio::test(start_paused = true)]
+async fn secrets_are_never_asked_for_compressed() {
+    let scene = Scene::new();
+    scene.member.lists([
+        page_of(300_000, Duration::from_millis(200), "t"),
+        page(10, "", &[("b", 2)]),
+    ]);
+    let shared = shared(Arc::clone(&scene.sink) as Arc<dyn Sink>);
+    let connected = scene.connect(&shared);
+    let of = (ClusterId(1), type_of("secrets"));
+    let act = scene.run_beside(shared, connected, of);
+    scene.comes_to(&["n/a@1", "n/b@2"], "Live@10").await;
+    assert_eq!(scene.member.requests()[..2], ["list", "list:t"]);
+    act.end().await;
+}
