@@ -24,6 +24,8 @@ pub(crate) struct FeatureGates {
     pub(crate) allow_sync_all_custom_resources: bool,
     /// `IgnoreSyncLease`: Leases are not synced, whoever asks for them.
     pub(crate) ignore_sync_lease: bool,
+    /// `ForcePaginatedListForResourceSync`: lists come in pages, whatever `--streaming-lists` says.
+    pub(crate) force_paginated_lists: bool,
     /// What was asked for and changes nothing, in words.
     pub(crate) without_effect: Vec<String>,
 }
@@ -42,15 +44,17 @@ impl FeatureGates {
             "AllowSyncAllResources" => Some(&mut self.allow_sync_all_resources),
             "AllowSyncAllCustomResources" => Some(&mut self.allow_sync_all_custom_resources),
             "IgnoreSyncLease" => Some(&mut self.ignore_sync_lease),
+            "ForcePaginatedListForResourceSync" => Some(&mut self.force_paginated_lists),
             _ => None,
         }
     }
 }
 
-const SWITCHES: [&str; 3] = [
+const SWITCHES: [&str; 4] = [
     "AllowSyncAllResources",
     "AllowSyncAllCustomResources",
     "IgnoreSyncLease",
+    "ForcePaginatedListForResourceSync",
 ];
 
 /// A gate that switches nothing: the one value that this version honours, and why.
@@ -65,10 +69,6 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     (
         "HealthCheckerWithStandaloneTCP",
         "a member whose streams fall silent is asked over another connection",
-    ),
-    (
-        "ForcePaginatedListForResourceSync",
-        "lists are asked for in pages unless --streaming-lists says otherwise",
     ),
     (
         "StreamHandlePaginatedListForResourceSync",
@@ -213,16 +213,17 @@ mod tests {
             ContextualLogging=true,LoggingAlphaOptions=false,LoggingBetaOptions=true";
         let gates = parse(defaults).expect("accepted");
         assert!(!gates.allow_sync_all_resources && !gates.ignore_sync_lease);
-        assert_eq!(gates.without_effect.len(), 8, "{:?}", gates.without_effect);
+        assert_eq!(gates.without_effect.len(), 7, "{:?}", gates.without_effect);
     }
 
     #[test]
     fn how_members_are_asked_is_nothing_to_choose_and_no_error() {
-        let gates =
-            parse("ForcePaginatedListForResourceSync=false,HealthCheckerWithStandaloneTCP=true");
+        let gates = parse(
+            "StreamHandlePaginatedListForResourceSync=false,HealthCheckerWithStandaloneTCP=true",
+        );
         let told = gates.expect("accepted").without_effect;
         let words = [
-            "feature gate ForcePaginatedListForResourceSync=false changes nothing: lists are asked for in pages unless --streaming-lists says otherwise",
+            "feature gate StreamHandlePaginatedListForResourceSync=false changes nothing: objects of a page are always handled as they come",
             "feature gate HealthCheckerWithStandaloneTCP=true changes nothing: a member whose streams fall silent is asked over another connection",
         ];
         assert_eq!(told, words);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use armadex_control_plane::LeaseTerms;
 use armadex_synchro::{AllowedAddress, Config, ControlPlane, Gates, Metrics, lease_name};
 use clap::Args;
+use tracing::info;
 
 use crate::admin::AdminFlags;
 use crate::control_plane::ControlPlaneFlags;
@@ -86,7 +87,7 @@ pub(crate) struct SynchroFlags {
     #[arg(long, value_name = "NUMBER", default_value_t = 200)]
     pub(crate) max_members_by_control_plane: usize,
     /// Asks for lists as the beginning of a watch (`sendInitialEvents`), where a member knows that, and not in pages: one request of each resource, and of one with
-    /// many objects more work for the member.
+    /// many objects more work for the member. The feature gate ForcePaginatedListForResourceSync turns it off.
     #[arg(long)]
     pub(crate) streaming_lists: bool,
 }
@@ -112,6 +113,11 @@ pub(crate) fn start(
     let counted = Arc::<Metrics>::default();
     process.metrics.add_members(Arc::clone(&counted));
     gates.tell();
+    if flags.streaming_lists && gates.force_paginated_lists {
+        info!(
+            "feature gate ForcePaginatedListForResourceSync=true turns --streaming-lists off: lists are asked for in pages"
+        );
+    }
     let (own, credentials) = (&flags.leader.own.namespace, &flags.credentials);
     warn_of_everybodys(credentials.credential_namespaces.iter().chain([own]));
     let name = lease_name(&flags.sharding_name, &process.store.identity());
@@ -173,7 +179,7 @@ fn config(
         observes: observe,
         purge_after: Duration::from_secs(purge_after),
         audit_every: Duration::from_secs(audit_every),
-        streaming_lists,
+        streaming_lists: streaming_lists && !gates.force_paginated_lists,
         gates: Gates {
             allow_sync_all_resources: gates.allow_sync_all_resources,
             allow_sync_all_custom_resources: gates.allow_sync_all_custom_resources,
@@ -196,9 +202,13 @@ mod tests {
     }
 
     fn config_of(flags: &[&str]) -> Config {
+        config_by(&FeatureGates::default(), flags)
+    }
+
+    fn config_by(gates: &FeatureGates, flags: &[&str]) -> Config {
         let line = std::iter::once(&"synchro").chain(flags);
         let flags = Command::try_parse_from(line).expect("flags").flags;
-        config(flags, &FeatureGates::default(), None, Arc::default())
+        config(flags, gates, None, Arc::default())
     }
 
     /// All that there is a flag for, in the order of the flags.
@@ -284,6 +294,16 @@ mod tests {
             told(config_of(&flags)),
             (names, [11, 12, 13, 14, 15, 16, 17])
         );
+    }
+
+    #[test]
+    fn lists_come_in_pages_where_a_gate_forces_them_to() {
+        for (forced, streams) in [("false", true), ("true", false)] {
+            let gate = format!("ForcePaginatedListForResourceSync={forced}");
+            let gates = crate::feature_gates::parse(&gate).expect("a gate");
+            let config = config_by(&gates, &["--streaming-lists"]);
+            assert_eq!(config.streaming_lists, streams, "{gate}");
+        }
     }
 
     #[test]
