@@ -430,8 +430,7 @@ fn audit(
     resource: &ResourceType,
     progress: &Progress,
 ) -> Option<ResourceAudit> {
-    let before =
-        condition_of(told, resource).and_then(|condition| condition.audit.clone());
+    let before = condition_of(told, resource).and_then(|condition| condition.audit.clone());
     let Some(now) = progress.audit.clone() else {
         return before;
     };
