@@ -20,7 +20,7 @@ pub(crate) struct AsStored<'a> {
     pub(crate) conversions: BTreeMap<GroupVersionResource, Conversion>,
 }
 
-/// The member in this way. What runs without being converted is not converted before the member has had no place for it twice: see [`super::keep()`].
+/// The member in this way. What runs without being converted is not converted before the member has had no place for it twice: see [`super::keep`].
 pub(crate) fn as_stored<'a>(served: &'a Discovery, known: &Known) -> AsStored<'a> {
     let mut as_stored = AsStored {
         discovery: Cow::Borrowed(served),
