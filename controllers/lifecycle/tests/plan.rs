@@ -457,7 +457,6 @@ fn a_template_that_does_not_render_to_a_pediacluster_is_told_by_path_and_never_b
             "template: metadata: labels and annotations are text",
         ),
         ("metadata: {}", "template: spec: required"),
-        ("spec: {}", "template: spec.syncResources: required"),
         (
             "spec: {tokenDta: {{references.secret.data.token}}, syncResources: []}",
             "template: spec.tokenDta: unknown field",
