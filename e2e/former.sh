@@ -19,7 +19,9 @@ else
     migration=$(git ls-files "$migrations" | sort | tail -n 1)
 fi
 place=$target/former/${1:-newest}
-program=$place/target/demo/armadex
+program=$place/armadex
+# One for all of them: most of what they are made of is the same.
+built=$target/former/target
 
 if [ -z "${FORMER:-}" ]; then
     came=$(git log --diff-filter=A --format=%H -- "$migration" | tail -n 1)
@@ -33,7 +35,8 @@ if [ ! -x "$program" ] || [ "$(cat "$place/commit" 2>/dev/null)" != "$commit" ];
     mkdir -p "$place/source"
     # As if written now: cargo goes by times.
     git archive "$commit" | tar -x -m -C "$place/source"
-    (cd "$place/source" && CARGO_TARGET_DIR=$place/target cargo build --profile demo --locked --quiet --package armadex >&2)
+    (cd "$place/source" && CARGO_TARGET_DIR=$built cargo build --profile demo --locked --quiet --package armadex >&2)
+    cp "$built/demo/armadex" "$program"
     echo "$commit" > "$place/commit"
 fi
 echo "the program of before ${migration##*/} is that of $(git log -1 --format='%h, %s' "$commit")" >&2

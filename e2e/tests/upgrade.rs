@@ -340,10 +340,10 @@ impl Build {
         })
     }
 
-    /// As it was shipped then: templates of later ones may call what the former one does not have.
+    /// As it was shipped then, beside the program: templates of later ones may call what the former one does not have.
     fn policy(&self) -> Result<String> {
-        let place = self.binary.ancestors().nth(3);
-        let source = place.context("it lies in no target")?.join("source");
+        let place = self.binary.parent();
+        let source = place.context("it lies nowhere")?.join("source");
         let policy = source.join("deploy/policies/karmada.yaml");
         std::fs::read_to_string(&policy).with_context(|| policy.display().to_string())
     }

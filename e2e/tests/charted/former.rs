@@ -43,11 +43,11 @@ async fn a_release_of_the_former_schema_is_upgraded_and_rolled_back_while_somebo
     Ok(())
 }
 
-/// That of the sources that the program was built from.
+/// That of the sources that the program was built from, which lie beside it.
 fn former_chart() -> Result<String> {
     let program = std::env::var_os(FORMER);
     let program = program.context("ARMADEX_FORMER_BIN names no program: `make e2e-upgrade`")?;
-    let folder = Path::new(&program).ancestors().nth(3);
+    let folder = Path::new(&program).parent();
     let chart = folder
         .context("no folder of a build")?
         .join("source/charts/armadex");
