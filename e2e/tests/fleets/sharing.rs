@@ -35,7 +35,6 @@ async fn replicas_that_are_killed_stopped_and_added_share_the_clusters_without_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "by hand until it has been seen to pass"]
 async fn replicas_that_are_killed_stopped_and_added_share_the_clusters_without_a_list_on_mariadb()
 -> Result<()> {
     replicas_share_the_clusters(StoreKind::Mariadb).await
