@@ -13,7 +13,7 @@ use armadex_e2e::{Harness, Options, deploy};
 use clap::Args;
 use serde::Serialize;
 
-use crate::process::cpu_seconds;
+use crate::process::{cpu_seconds, peak_mib};
 
 const MEMBERS: [&str; 2] = ["member1", "member2"];
 /// Far above what any machine needs; a run that does not get there is an error, not a result.
@@ -90,7 +90,7 @@ async fn first_sync(fleet: &Harness, synchro: &Armadex, report: &mut Report) -> 
     report.objects = scenario::wait_until_equal(fleet, &MEMBERS, &SEEDED_KINDS, LIMIT).await?;
     report.sync_wall_seconds = begun.elapsed().as_secs_f64();
     report.sync_cpu_seconds = cpu_seconds(synchro.record().pid)?;
-    report.sync_peak_mib = peak_mib(synchro)?;
+    report.sync_peak_mib = peak_mib(synchro.record())?;
     let bytes = std::fs::metadata(fleet.folder().store())?.len();
     #[expect(clippy::cast_precision_loss, reason = "sizes far below 2^52")]
     let per_object = bytes as f64 / report.objects as f64;
@@ -109,7 +109,7 @@ async fn full_list(fleet: &Harness, apiserver: &Armadex, report: &mut Report) ->
         .context("cannot list all pods")?;
     report.list_wall_seconds = begun.elapsed().as_secs_f64();
     report.list_cpu_seconds = cpu_seconds(apiserver.record().pid)? - before;
-    report.list_peak_mib = peak_mib(apiserver)?;
+    report.list_peak_mib = peak_mib(apiserver.record())?;
     report.list_bytes = text.len();
     let list: serde_json::Value = serde_json::from_str(&text)?;
     report.list_pods = list["items"].as_array().context("a list has items")?.len();
@@ -128,15 +128,6 @@ async fn restart(fleet: &Harness, synchro: &mut Armadex, report: &mut Report) ->
     scenario::wait_until_watched(synchro, MEMBERS.len(), LIMIT).await?;
     report.restart_lists = synchro.counter(armadex::LISTS).await?;
     Ok(())
-}
-
-#[expect(clippy::cast_precision_loss, reason = "sizes far below 2^52")]
-fn peak_mib(process: &Armadex) -> Result<f64> {
-    let kib = process
-        .record()
-        .peak_rss_kib()
-        .context("the process has ended")?;
-    Ok(kib as f64 / 1024.0)
 }
 
 fn table(report: &Report) -> String {

@@ -4,7 +4,6 @@
 //! PediaClusters, and the real program does the rest. After the healthy ones are live and things have settled there are two windows: one
 //! with a trickle of changes and one in which nothing happens. What a figure may be is said in `report`.
 
-mod body;
 mod documents;
 mod ledger;
 mod report;
@@ -19,12 +18,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use armadex_e2e::progress::note;
+use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, wait_until};
 use clap::Args;
 
 use crate::{log, open_files, table};
 use ledger::Ledger;
 use report::{Plan, Report, Window};
+use role::Role;
 use scripted::Members;
 use server::Playing;
 use stage::Stage;
@@ -50,6 +51,12 @@ pub(crate) struct Flags {
     /// Objects of the first kind; the second has half as many, the third a third.
     #[arg(long, default_value_t = 60)]
     objects: usize,
+    /// None is in trouble.
+    #[arg(long)]
+    healthy: bool,
+    /// Processes that share them, over a PostgreSQL that is started for it; one alone has its store in a file, and all other parts in it.
+    #[arg(long, default_value_t = 1)]
+    replicas: usize,
     /// Changes in a second, over all members, in the first window.
     #[arg(long, default_value_t = 20)]
     trickle: u64,
@@ -71,7 +78,12 @@ pub(crate) async fn run(flags: Flags) -> Result<()> {
         "--kinds takes 2 to {MOST_KINDS}: one of them is forbidden in some members"
     );
     ensure!(flags.window > 0, "--window takes 1 or more");
-    let fleet = Harness::start(Options::default()).await?;
+    ensure!(flags.replicas > 0, "--replicas takes 1 or more");
+    let fleet = Harness::start(Options {
+        store: (flags.replicas > 1).then_some(StoreKind::Postgres),
+        ..Options::default()
+    });
+    let fleet = fleet.await?;
     let report = measure(&fleet, &flags).await?;
     fleet.finish().await;
     table::finish(&report, &report.rows(), flags.form)
@@ -79,9 +91,13 @@ pub(crate) async fn run(flags: Flags) -> Result<()> {
 
 async fn measure(fleet: &Harness, flags: &Flags) -> Result<Report> {
     open_files::allow(flags.clusters as u64 * SOCKETS_EACH + 100)?;
-    let members = Members::new(flags.clusters, flags.kinds, flags.objects);
+    let role = match flags.healthy {
+        true => |_| Role::Healthy,
+        false => Role::of,
+    };
+    let members = Members::new(flags.clusters, role, flags.kinds, flags.objects);
     let playing = Playing::start(members).await?;
-    let stage = Stage::set(fleet).await?;
+    let stage = Stage::set(fleet, flags.replicas).await?;
     let mut report = Report {
         plan: plan(&playing.members),
         ..Report::default()
@@ -113,9 +129,7 @@ async fn measure(fleet: &Harness, flags: &Flags) -> Result<Report> {
 
 fn plan(members: &Members) -> Plan {
     Plan {
-        members: role::Role::ALL
-            .map(|role| (role, members.count(role)))
-            .into(),
+        members: Role::ALL.map(|role| (role, members.count(role))).into(),
         kinds: members.kinds,
         streams: members.streams(),
         lists: members.lists(),

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use armadex_e2e::wait_until;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::Client;
 use serde_json::{Value, json};
@@ -13,6 +14,20 @@ pub(crate) const AT_ONCE: usize = 16;
 pub(crate) const PATH: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters";
 /// The label that says what one is for.
 pub(crate) const LABEL: &str = "bench";
+
+/// A control plane that has just got its CRDs may not serve them at once.
+pub(crate) async fn wait_until_served(host: &Client) -> Result<()> {
+    let path = format!("{PATH}?limit=1");
+    wait_until(
+        "PediaClusters are served",
+        Duration::from_secs(60),
+        || async {
+            let request = http::Request::get(&path).body(Vec::new())?;
+            Ok(host.request_text(request).await.is_ok())
+        },
+    )
+    .await
+}
 
 /// Creates one for each name and spec, all for the same purpose; gives how long that took.
 pub(crate) async fn create_all(

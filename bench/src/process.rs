@@ -1,6 +1,7 @@
 //! What the kernel says of a process: processor time so far, memory, open files.
 
 use anyhow::{Context as _, Result};
+use armadex_e2e::Record;
 
 /// Clock ticks in a second in `/proc/PID/stat`: USER_HZ, which is 100 on every Linux that Rust's tier 1 runs on.
 const TICKS: f64 = 100.0;
@@ -62,6 +63,13 @@ pub(crate) fn forget_peak(pid: i32) -> Result<()> {
     let path = format!("/proc/{pid}/clear_refs");
     // "5" is the peak alone, see proc_pid_clear_refs(5).
     std::fs::write(&path, "5").with_context(|| format!("cannot write {path}"))
+}
+
+/// The most memory that a process ever held, in MiB.
+#[expect(clippy::cast_precision_loss, reason = "sizes far below 2^52")]
+pub(crate) fn peak_mib(record: &Record) -> Result<f64> {
+    let kib = record.peak_rss_kib().context("the process has ended")?;
+    Ok(kib as f64 / 1024.0)
 }
 
 /// Memory that is resident now, in MiB.

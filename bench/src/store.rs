@@ -11,7 +11,7 @@ mod meter;
 mod pods;
 mod queries;
 mod report;
-mod server_time;
+pub(crate) mod server_time;
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,8 @@ use clap::Args;
 use futures::future::try_join_all;
 
 use crate::table;
-use backing::{Backing, Kind};
+use backing::Backing;
+pub(crate) use backing::Kind;
 use meter::Meter;
 use queries::PAGES;
 use report::{Page, Report, Work};
@@ -63,7 +64,7 @@ pub(crate) struct Flags {
 
 /// What can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Choice {
+pub(crate) enum Choice {
     /// A file.
     Sqlite,
     /// PostgreSQL.
@@ -75,7 +76,8 @@ enum Choice {
 }
 
 impl Choice {
-    fn kinds(self) -> &'static [Kind] {
+    /// What is meant by it.
+    pub(crate) fn kinds(self) -> &'static [Kind] {
         match self {
             Self::Sqlite => &[Kind::Sqlite],
             Self::Postgres => &[Kind::Postgres],

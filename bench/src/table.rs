@@ -29,12 +29,39 @@ pub(crate) fn told(what: &str, measured: String) -> Row {
 
 /// A figure that has a limit, both with `digits` after the point.
 pub(crate) fn at_most(what: &str, measured: f64, most: f64, unit: &str, digits: usize) -> Row {
+    bounded(
+        what,
+        measured,
+        ("at most", most, measured <= most),
+        unit,
+        digits,
+    )
+}
+
+/// A figure that has to reach something.
+pub(crate) fn at_least(what: &str, measured: f64, least: f64, unit: &str, digits: usize) -> Row {
+    bounded(
+        what,
+        measured,
+        ("at least", least, measured >= least),
+        unit,
+        digits,
+    )
+}
+
+fn bounded(
+    what: &str,
+    measured: f64,
+    (words, bound, met): (&str, f64, bool),
+    unit: &str,
+    digits: usize,
+) -> Row {
     let with_unit = |number: f64| format!("{number:.digits$} {unit}").trim_end().to_owned();
     Row {
         what: what.to_owned(),
         measured: with_unit(measured),
-        aim: format!("at most {}", with_unit(most)),
-        met: measured <= most,
+        aim: format!("{words} {}", with_unit(bound)),
+        met,
     }
 }
 

@@ -181,6 +181,38 @@ async fn a_fleet_that_comes_and_goes_is_measured() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn a_first_sync_is_measured() -> Result<()> {
+    let report = report("sync --members 2 --count 100 --report-only").await?;
+    ensure!(report[0]["store"] == "sqlite", "{report}");
+    ensure!(report[0]["pods"] == 200, "{report}");
+    let work = ["0/sync/requests", "0/sync/written", "0/sync_peak_mib"];
+    each(&report, &work, is_more)
+}
+
+#[tokio::test]
+async fn changes_are_measured() -> Result<()> {
+    let report =
+        report("churn --members 2 --count 100 --rate 100 --seconds 2 --report-only").await?;
+    let changes = &report[0]["changes"];
+    let work = [
+        "freshness/count",
+        "freshness/p50",
+        "at_rate",
+        "most",
+        "peak_mib",
+    ];
+    each(changes, &work, is_more)
+}
+
+#[tokio::test]
+async fn a_restart_is_measured() -> Result<()> {
+    let report = report("restart --members 2 --count 100 --report-only").await?;
+    let restarted = &report[0]["restarted"];
+    each(restarted, &["found_seconds"], is_more)?;
+    each(restarted, &["lists"], is_zero)
+}
+
 /// Members of whom each kind of trouble is there: of every forty at least one.
 const MEMBERS_OF_ALL_KINDS: u32 = 40;
 

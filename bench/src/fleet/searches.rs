@@ -10,6 +10,8 @@ use serde::Serialize;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::percentiles::Percentiles;
+
 const FLEET: &str = "/apis/clusterpedia.io/v1beta1/resources";
 /// Between two rounds: enough of them for a p99 within half a minute, few enough to cost Armadex a tenth of a core.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -39,15 +41,6 @@ pub(super) struct Latencies {
     pub(super) failures: usize,
     /// The first of them in words.
     pub(super) words: Vec<String>,
-}
-
-/// Of one query, in milliseconds.
-#[derive(Debug, Default, PartialEq, Serialize)]
-pub(super) struct Percentiles {
-    pub(super) count: usize,
-    pub(super) p50: f64,
-    pub(super) p99: f64,
-    pub(super) worst: f64,
 }
 
 /// Searches that are under way.
@@ -142,35 +135,7 @@ async fn ask_all(target: Target, cancel: CancellationToken) -> Latencies {
     }
     let told = took
         .into_iter()
-        .map(|(name, times)| (name, percentiles(times)));
+        .map(|(name, times)| (name, Percentiles::of(times)));
     latencies.queries = told.collect();
     latencies
-}
-
-fn percentiles(mut times: Vec<Duration>) -> Percentiles {
-    times.sort_unstable();
-    let at = |percent: usize| {
-        let rank = (times.len() * percent).div_ceil(100).max(1);
-        let time = times.get(rank - 1).copied().unwrap_or_default();
-        time.as_secs_f64() * 1000.0
-    };
-    Percentiles {
-        count: times.len(),
-        p50: at(50),
-        p99: at(99),
-        worst: at(100),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_of_the_nearest_rank() {
-        let times = (1..=200).rev().map(Duration::from_millis).collect();
-        let found = percentiles(times);
-        assert_eq!((found.p50, found.p99, found.worst), (100.0, 198.0, 200.0));
-        assert_eq!(percentiles(Vec::new()), Percentiles::default());
-    }
 }

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use armadex_e2e::armadex::{self, Armadex, Role};
 use armadex_e2e::seed::{self, Plan};
-use armadex_e2e::{Harness, Record, kubeconfig, wait_until};
+use armadex_e2e::{Harness, Record, wait_until};
 use kube::Client;
 use serde::Deserialize;
 
@@ -15,7 +15,7 @@ use super::clusters::{self, KINDS};
 use super::searches::Target;
 use crate::pedia_clusters;
 use crate::process::cpu_seconds;
-use crate::readers::{self, READERS};
+use crate::readers;
 
 const MEMBER: &str = "member1";
 /// The cluster that stays.
@@ -38,9 +38,6 @@ pub(super) struct Stage {
     logged: usize,
 }
 
-/// Who searches.
-const SEARCHER: &str = "alice";
-
 /// Work of everybody but Armadex so far, by name: requests answered, seconds of processor time.
 pub(super) type Work = BTreeMap<String, f64>;
 
@@ -61,15 +58,10 @@ impl Stage {
             Armadex::start(fleet, Role::All, &["--log-format=json", "--purge-after=0"]).await?;
         grant(fleet, &cluster.url()).await?;
         let template = clusters::template(&cluster.url(), MEMBER, kinds);
-        let path = fleet.folder().root().join("direct.kubeconfig");
-        let url = format!("https://127.0.0.1:{}", armadex.listen);
-        // Each of this user's searches is reviewed by the host, which is as busy as everything else.
-        host.pki().issue_for_user(SEARCHER, Some(READERS))?;
         readers::allow(host).await?;
-        kubeconfig::write_for_user(&path, "direct", &url, &host.pki(), SEARCHER)?;
         let mut stage = Self {
             objects: count(&member, kinds).await?,
-            searches: Target::new(kubeconfig::client(&path).await?, STAYS),
+            searches: Target::new(readers::client(fleet, &armadex).await?, STAYS),
             armadex,
             template,
             host: host.client().await?,
@@ -115,10 +107,8 @@ impl Stage {
     }
 
     /// The most memory that Armadex ever held.
-    #[expect(clippy::cast_precision_loss, reason = "sizes far below 2^52")]
     pub(super) fn peak_mib(&self) -> Result<f64> {
-        let kib = self.armadex.record().peak_rss_kib();
-        Ok(kib.context("Armadex has ended")? as f64 / 1024.0)
+        crate::process::peak_mib(self.armadex.record())
     }
 
     /// The memory that Armadex holds now.

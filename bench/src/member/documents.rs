@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::request::{GROUP, Token, plural};
+use crate::served::discovery::{discovery, resource};
 
 /// What `/api` tells: no synchro takes an answer without any group for one.
 pub(super) fn core_discovery() -> String {
@@ -20,22 +21,6 @@ pub(super) fn group_discovery(kinds: usize) -> String {
     discovery(GROUP, &things)
 }
 
-fn discovery(group: &str, resources: &[Value]) -> String {
-    let versions = json!([{"version": "v1", "freshness": "Current", "resources": resources}]);
-    let list = json!({
-        "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2",
-        "items": [{"metadata": {"name": group}, "versions": versions}],
-    });
-    list.to_string()
-}
-
-fn resource(plural: &str, kind: &str, scope: &str) -> Value {
-    json!({
-        "resource": plural, "singularResource": plural, "scope": scope, "verbs": ["get", "list", "watch"],
-        "responseKind": {"group": "", "version": "v1", "kind": kind},
-    })
-}
-
 fn kind(kind: usize) -> String {
     format!("Thing{kind:02}")
 }
@@ -43,15 +28,6 @@ fn kind(kind: usize) -> String {
 /// The namespace by whose uid a member is known.
 pub(super) fn identity(member: usize) -> String {
     json!({"metadata": {"name": "kube-system", "uid": uid(member, 0xffff, 0)}}).to_string()
-}
-
-/// A refusal.
-pub(super) fn status(code: u16, reason: &str, message: &str) -> String {
-    let status = json!({
-        "kind": "Status", "apiVersion": "v1", "status": "Failure",
-        "code": code, "reason": reason, "message": message,
-    });
-    status.to_string()
 }
 
 /// One object.
@@ -143,6 +119,7 @@ pub(super) fn bookmark(kind: usize, version: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     const THING: Thing = Thing {
         member: 3,

@@ -8,15 +8,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, ETAG};
+use http::header::ETAG;
 use http::{Response, StatusCode};
 use tokio::sync::mpsc;
 
-use super::body::Body;
 use super::documents::{self, Thing};
 use super::ledger::{Ledger, Purpose};
 use super::request::{Asked, TYPES, Token, plural};
 use super::role::{self, Role};
+use crate::served::body::Body;
+use crate::served::{coded, refusal, whole};
 
 /// An API server may send fewer objects than are asked for; so a list has several pages without a member having thousands of objects.
 const PAGE: usize = 25;
@@ -93,11 +94,16 @@ impl Head {
 }
 
 impl Members {
-    /// So many members, each with as many kinds, and the first kind with so many objects.
-    pub(super) fn new(count: usize, kinds: usize, objects: usize) -> Self {
+    /// So many members, each as its number says and with as many kinds, and the first kind with so many objects.
+    pub(super) fn new(
+        count: usize,
+        role: impl Fn(usize) -> Role,
+        kinds: usize,
+        objects: usize,
+    ) -> Self {
         let members = (0..count).map(|number| Member {
             number,
-            role: Role::of(number),
+            role: role(number),
             state: Mutex::new(State {
                 version: FIRST,
                 kinds: (0..kinds).map(|_| Kind::default()).collect(),
@@ -112,6 +118,11 @@ impl Members {
             core: documents::core_discovery().into(),
             groups: documents::group_discovery(kinds).into(),
         }
+    }
+
+    /// What the member of this number is like.
+    pub(super) fn role(&self, number: usize) -> Role {
+        self.members[number].role
     }
 
     /// How many members of this role there are.
@@ -356,27 +367,10 @@ impl Kind {
     }
 }
 
-fn whole(text: impl Into<Bytes>) -> Response<Body> {
-    coded(StatusCode::OK, Body::Whole(text.into()))
-}
-
 fn known(text: &Bytes) -> Response<Body> {
     let mut answer = whole(text.clone());
     let etag = http::HeaderValue::from_static(KNOWN);
     answer.headers_mut().insert(ETAG, etag);
-    answer
-}
-
-fn refusal(code: StatusCode, reason: &str, message: &str) -> Response<Body> {
-    let status = documents::status(code.as_u16(), reason, message);
-    coded(code, Body::Whole(status.into()))
-}
-
-fn coded(code: StatusCode, body: Body) -> Response<Body> {
-    let mut answer = Response::new(body);
-    *answer.status_mut() = code;
-    let json = http::HeaderValue::from_static("application/json");
-    answer.headers_mut().insert(CONTENT_TYPE, json);
     answer
 }
 
@@ -393,7 +387,7 @@ mod tests {
     const STALLS: usize = 19;
 
     fn members() -> Members {
-        Members::new(20, KINDS, 60)
+        Members::new(20, Role::of, KINDS, 60)
     }
 
     fn list(kind: usize, token: Option<Token>) -> Asked {

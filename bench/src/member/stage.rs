@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use armadex_e2e::armadex::{self, Armadex, Role};
 use armadex_e2e::progress::note;
-use armadex_e2e::{Harness, wait_until};
+use armadex_e2e::{Harness, Record, wait_until};
 use kube::Client;
 
 use super::server::Playing;
@@ -15,35 +15,25 @@ const PURPOSE: &str = "played";
 
 /// What is there before the members.
 pub(super) struct Stage {
-    armadex: Armadex,
+    /// One, or all that share the members.
+    replicas: Vec<Armadex>,
     host: Client,
-    /// Bytes of Armadex's log before the members.
-    logged: usize,
+    /// Bytes of each one's log before the members.
+    logged: Vec<usize>,
 }
 
 impl Stage {
-    /// Starts Armadex over an empty control plane.
-    pub(super) async fn set(fleet: &Harness) -> Result<Self> {
-        armadex::install(fleet).await?;
-        let armadex = Armadex::start(fleet, Role::All, &["--log-format=json"]).await?;
-        let host = fleet.host().client().await?;
+    /// Starts so many over an empty control plane.
+    pub(super) async fn set(fleet: &Harness, replicas: usize) -> Result<Self> {
         let mut stage = Self {
-            armadex,
-            host,
-            logged: 0,
+            replicas: start(fleet, replicas).await?,
+            host: fleet.host().client().await?,
+            logged: Vec::new(),
         };
-        // A control plane that has just got its CRDs may not serve them at once, which is said before this.
-        let path = format!("{}?limit=1", pedia_clusters::PATH);
-        wait_until(
-            "PediaClusters are served",
-            Duration::from_secs(60),
-            || async {
-                let request = http::Request::get(&path).body(Vec::new())?;
-                Ok(stage.host.request_text(request).await.is_ok())
-            },
-        )
-        .await?;
-        stage.logged = stage.armadex.log().len();
+        // Until they are served it is said that they are not.
+        pedia_clusters::wait_until_served(&stage.host).await?;
+        let logs = stage.replicas.iter().map(|one| one.log().len());
+        stage.logged = logs.collect();
         Ok(stage)
     }
 
@@ -62,45 +52,72 @@ impl Stage {
     /// Waits until so many objects are stored.
     pub(super) async fn until_stored(&self, rows: usize, limit: Duration) -> Result<()> {
         wait_until(&format!("{rows} objects are stored"), limit, || async {
-            let added = self.armadex.counter("armadex_sync_added_total").await?;
-            Ok(added >= rows as f64)
+            Ok(self.counted("armadex_sync_added_total").await >= rows as f64)
         })
         .await
     }
 
     /// Objects that changed so far.
     pub(super) async fn changed(&self) -> Result<u64> {
-        let changed = self.armadex.counter("armadex_sync_changed_total").await?;
-        Ok(changed as u64)
+        Ok(self.counted("armadex_sync_changed_total").await as u64)
+    }
+
+    /// The sum of a counter, which there is not where nothing was counted.
+    async fn counted(&self, counter: &str) -> f64 {
+        let mut sum = 0.0;
+        for one in &self.replicas {
+            sum += one.counter(counter).await.unwrap_or_default();
+        }
+        sum
     }
 
     /// Processor time of Armadex so far.
     pub(super) fn cpu_seconds(&self) -> Result<f64> {
-        process::cpu_seconds(self.pid())
+        self.sum(|record| process::cpu_seconds(record.pid))
     }
 
     /// The memory that Armadex holds now.
     pub(super) fn resident_mib(&self) -> Result<f64> {
-        process::resident_mib(self.pid())
+        self.sum(|record| process::resident_mib(record.pid))
     }
 
-    /// The most memory that Armadex ever held.
+    /// The most memory that Armadex ever held; of several the sum, though each may have had it at another time.
     pub(super) fn peak_mib(&self) -> Result<f64> {
-        let kib = self.armadex.record().peak_rss_kib();
-        Ok(kib.context("Armadex has ended")? as f64 / 1024.0)
+        self.sum(process::peak_mib)
     }
 
     /// The sockets that Armadex holds now.
     pub(super) fn sockets(&self) -> Result<u64> {
-        process::sockets(self.pid())
+        self.sum(|record| process::sockets(record.pid))
     }
 
     /// What Armadex has logged since the members are there.
     pub(super) fn log(&self) -> String {
-        self.armadex.log().split_off(self.logged)
+        let replicas = self.replicas.iter().zip(&self.logged);
+        replicas
+            .map(|(one, logged)| one.log().split_off(*logged))
+            .collect()
     }
 
-    fn pid(&self) -> i32 {
-        self.armadex.record().pid
+    fn sum<T: std::iter::Sum>(&self, of: impl Fn(&Record) -> Result<T>) -> Result<T> {
+        self.replicas.iter().map(|one| of(one.record())).sum()
     }
+}
+
+/// One with all parts in it, or so many that sync.
+async fn start(fleet: &Harness, replicas: usize) -> Result<Vec<Armadex>> {
+    let words = ["--log-format=json"];
+    if replicas == 1 {
+        armadex::install(fleet).await?;
+        return Ok(vec![Armadex::start(fleet, Role::All, &words).await?]);
+    }
+    armadex::install_apart(fleet).await?;
+    let kubeconfig = fleet.folder().account_kubeconfig(Role::Synchro.account());
+    let mut started = Vec::new();
+    for number in 0..replicas {
+        let name = format!("armadex-synchro-{number}");
+        let way = (name.as_str(), kubeconfig.as_path());
+        started.push(Armadex::start_as(fleet, Role::Synchro, way, &words).await?);
+    }
+    Ok(started)
 }

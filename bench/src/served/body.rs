@@ -9,7 +9,7 @@ use hyper::body::Frame;
 use tokio::sync::mpsc;
 
 /// The body of an answer.
-pub(super) enum Body {
+pub(crate) enum Body {
     Whole(Bytes),
     /// After these bytes there is neither more nor an end.
     Stalled(Bytes),

@@ -11,7 +11,7 @@ use super::server_time;
 
 /// The kinds of stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A file.
     Sqlite,
     /// PostgreSQL.
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// As it is chosen.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "sqlite",
             Self::Postgres => "postgres",

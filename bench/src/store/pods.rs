@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use armadex_e2e::seed;
 use armadex_model::ClusterName;
 use armadex_storage::Object;
 use armadex_synchro::{PruneRules, Skipped, prune};
 
 use super::queries::{self, LABEL, LABELLED};
+use crate::seeded::with_first;
 
 /// The most pods of a cluster.
 const MOST: usize = 20_000;
@@ -73,16 +74,6 @@ impl Cluster {
 fn is_labelled(number: usize, count: usize) -> bool {
     let before = |number: usize| number * LABELLED / count;
     before(number) < before(number + 1)
-}
-
-/// A pod that has this member before the others of the first object that begins like this.
-fn with_first(pod: &[u8], beginning: &str, member: &str) -> Result<Vec<u8>> {
-    let found = pod
-        .windows(beginning.len())
-        .position(|part| part == beginning.as_bytes());
-    let found = found.with_context(|| format!("a seeded pod has no {beginning}"))?;
-    let (head, rest) = pod.split_at(found + beginning.len());
-    Ok([head, member.as_bytes(), rest].concat())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::process;
 
 /// Seconds so far.
-pub(super) fn seconds(folder: &Path) -> Result<f64> {
+pub(crate) fn seconds(folder: &Path) -> Result<f64> {
     let folder = folder.to_str().context("a path that is no text")?;
     let processes = std::fs::read_dir("/proc").context("no /proc")?;
     let pids: Vec<i32> = processes
