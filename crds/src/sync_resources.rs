@@ -58,7 +58,7 @@ pub struct GroupResources {
     /// Plural or singular names in any case; `*` for all of the group.
     #[schemars(length(min = 1))]
     pub resources: Vec<String>,
-    /// Those of `resources`, or `*`, whose Events are kept with the objects.
+    /// Those of `resources`, or `*`, whose Events are kept beside the objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events_involved_resources: Vec<String>,
 }

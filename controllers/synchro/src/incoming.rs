@@ -4,6 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod budget;
 pub(crate) mod convert;
 pub(crate) mod event;
+pub(crate) mod involved;
 pub(crate) mod items;
 pub(crate) mod lines;
 pub(crate) mod memory;

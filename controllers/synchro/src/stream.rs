@@ -41,6 +41,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::config::Shared;
 use crate::incoming::convert::Converted;
+use crate::incoming::involved::Involved;
 use crate::incoming::prune::{Rules, rules_version};
 use crate::stream::begun::{Streamed, unless_nobody_reads_since};
 pub(crate) use crate::stream::connected::Connected;
@@ -68,6 +69,8 @@ pub(crate) struct StreamContext {
     pub(crate) resource: Arc<ResourceType>,
     /// The member serves an older version than the stored one.
     pub(crate) converted: Option<Arc<Converted>>,
+    /// It is of Events, and those of other kinds are left out.
+    pub(crate) involved: Option<Arc<Involved>>,
     pub(crate) report: Arc<Report>,
     pub(crate) objects: Arc<ClusterObjects>,
     pub(crate) metrics: Arc<ClusterMetrics>,
@@ -88,10 +91,25 @@ impl StreamContext {
     /// The number of the rules by which rows are made.
     fn rules_version(&self) -> i64 {
         let pruning = rules_version(&self.resource.gvr);
-        match &self.converted {
+        let of_all = match &self.converted {
             Some(converted) => converted.rules_version(pruning),
             None => pruning,
+        };
+        match &self.involved {
+            Some(involved) => involved.rules_version(of_all),
+            None => of_all,
         }
+    }
+
+    /// Whether an object is one of those that are kept.
+    fn takes(&self, json: &[u8]) -> bool {
+        let involved = self.involved.as_deref();
+        involved.is_none_or(|involved| involved.takes(json))
+    }
+
+    /// What the member may leave out by itself, if it does that.
+    fn selector(&self) -> Option<&str> {
+        self.connected.selector(self.involved.as_ref())
     }
 }
 

@@ -239,6 +239,7 @@ impl Member {
             resource,
             limit: 1,
             continue_token: None,
+            field_selector: None,
         };
         let (client, path) = (self.connections().for_question(), request.path());
         self.outline_of(client, &path, METADATA_LIST)

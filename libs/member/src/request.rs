@@ -13,6 +13,8 @@ pub struct ListRequest<'a> {
     pub limit: u32,
     /// Where the last page ended.
     pub continue_token: Option<&'a str>,
+    /// Of which objects alone, as a field selector.
+    pub field_selector: Option<&'a str>,
 }
 
 /// A watch.
@@ -24,6 +26,8 @@ pub struct WatchRequest<'a> {
     pub resource_version: &'a str,
     /// When the member is to end the watch, in seconds.
     pub timeout_seconds: u32,
+    /// Of which objects alone, as a field selector.
+    pub field_selector: Option<&'a str>,
 }
 
 /// A list that comes as the beginning of a watch: all that there is, and from then on what happens.
@@ -34,6 +38,8 @@ pub struct StreamedListRequest<'a> {
     pub resource: &'a GroupVersionResource,
     /// When the member is to end the watch, in seconds.
     pub timeout_seconds: u32,
+    /// Of which objects alone, as a field selector.
+    pub field_selector: Option<&'a str>,
 }
 
 impl ListRequest<'_> {
@@ -44,6 +50,7 @@ impl ListRequest<'_> {
             path.push_str("&continue=");
             push_escaped(&mut path, token);
         }
+        push_selector(&mut path, self.field_selector);
         path
     }
 }
@@ -56,6 +63,7 @@ impl WatchRequest<'_> {
             self.timeout_seconds
         );
         push_escaped(&mut path, self.resource_version);
+        push_selector(&mut path, self.field_selector);
         path
     }
 }
@@ -63,11 +71,20 @@ impl WatchRequest<'_> {
 impl StreamedListRequest<'_> {
     /// Without a resourceVersion, so that the list is as of now.
     pub(crate) fn path(&self) -> String {
-        format!(
+        let mut path = format!(
             "{}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds={}",
             self.resource.list_path(),
             self.timeout_seconds
-        )
+        );
+        push_selector(&mut path, self.field_selector);
+        path
+    }
+}
+
+fn push_selector(path: &mut String, selector: Option<&str>) {
+    if let Some(selector) = selector {
+        path.push_str("&fieldSelector=");
+        push_escaped(path, selector);
     }
 }
 
@@ -92,6 +109,7 @@ mod tests {
             resource: &pods,
             limit: 500,
             continue_token: Some("a+b/c=="),
+            field_selector: None,
         };
         assert_eq!(
             list.path(),
@@ -101,6 +119,7 @@ mod tests {
             resource: &pods,
             resource_version: "42",
             timeout_seconds: 290,
+            field_selector: None,
         };
         assert_eq!(
             watch.path(),
@@ -109,10 +128,40 @@ mod tests {
         let streamed = StreamedListRequest {
             resource: &pods,
             timeout_seconds: 290,
+            field_selector: None,
         };
         assert_eq!(
             streamed.path(),
             "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=290"
         );
+    }
+
+    #[test]
+    fn a_selector_is_asked_for_with_each_of_them() {
+        let events = GroupVersionResource::new("", "v1", "events");
+        let field_selector = Some("involvedObject.kind=Pod");
+        let list = ListRequest {
+            resource: &events,
+            limit: 1,
+            continue_token: None,
+            field_selector,
+        };
+        let watch = WatchRequest {
+            resource: &events,
+            resource_version: "7",
+            timeout_seconds: 1,
+            field_selector,
+        };
+        let streamed = StreamedListRequest {
+            resource: &events,
+            timeout_seconds: 1,
+            field_selector,
+        };
+        for path in [list.path(), watch.path(), streamed.path()] {
+            assert!(
+                path.ends_with("&fieldSelector=involvedObject.kind%3DPod"),
+                "{path}"
+            );
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_member::{LONGEST_WAIT, ListRequest, MemberError};
+use armadex_member::{ByteStream, LONGEST_WAIT, ListRequest, MemberError};
 use armadex_model::{GroupVersionResource, ObjectKey, ResourceType};
 use armadex_storage::{ClusterId, Sink, StoreError, StoredVersion, TypeId};
 use tokio::sync::SemaphorePermit;
@@ -13,6 +13,7 @@ use crate::audit::comparison::{Comparison, Found, Hashes, Listed, StoredCopy, Su
 use crate::audit::item;
 use crate::config::Shared;
 use crate::incoming::items::{Items, ListMetadata};
+use crate::incoming::lines::Piece;
 use crate::stream::Connected;
 use crate::stream::turns::{ClusterTurns, SHORT_PAGES, Turn};
 use crate::told::metrics::ClusterMetrics;
@@ -266,19 +267,46 @@ impl Subject {
         sleep(wait.clamp(ASKED_AGAIN, LONGEST_WAIT)).await;
     }
 
+    /// Whether the stream keeps an object.
+    fn keeps(&self, piece: &Piece) -> bool {
+        match (self.report.involved(), piece) {
+            (Some(involved), Piece::Whole(json)) => involved.takes(json),
+            (Some(_), Piece::TooLong { .. }) | (None, _) => true,
+        }
+    }
+
+    /// Events are read as a whole where some of them are kept: what they are about is not in their metadata.
+    async fn request_page(
+        &self,
+        turn: &mut Turn,
+        token: Option<&str>,
+    ) -> Result<ByteStream, MemberError> {
+        let involved = self.report.involved();
+        let selector = self.connected.selector(involved);
+        let request = ListRequest {
+            resource: &self.asked,
+            limit: PAGE,
+            continue_token: token,
+            field_selector: selector,
+        };
+        let member = &self.connected.member;
+        let body = async {
+            match involved.is_some() {
+                true => member.list(&request).await,
+                false => member.list_metadata(&request).await,
+            }
+        };
+        let body = turn.wait_for(&self.turns, body).await;
+        body.inspect_err(|error| self.connected.answered_selector(selector, error))
+    }
+
     async fn page(
         &self,
         turn: &mut Turn,
         token: Option<&str>,
         each: &mut impl FnMut(&Listed),
     ) -> Result<ListMetadata, MemberError> {
-        let request = ListRequest {
-            resource: &self.asked,
-            limit: PAGE,
-            continue_token: token,
-        };
-        let body = self.connected.member.list_metadata(&request);
-        let mut body = turn.wait_for(&self.turns, body).await?;
+        let mut body = self.request_page(turn, token).await?;
         let mut items = Items::new(self.shared.config.incoming_limit());
         let mut unfinished = self.connected.memory.unfinished.part();
         loop {
@@ -294,7 +322,8 @@ impl Subject {
             turn.came(chunk.len());
             items.push(chunk);
             while let Some(piece) = items.next() {
-                if let Some(listed) = item::read(&piece, self.resource.namespaced) {
+                let listed = item::read(&piece, self.resource.namespaced);
+                if let Some(listed) = listed.filter(|_| self.keeps(&piece)) {
                     each(&listed);
                 }
             }

@@ -20,6 +20,8 @@ pub(crate) enum Event<'a> {
         key: ObjectKey,
         /// The collection's version after that.
         version: String,
+        /// In the form in which it went.
+        object: &'a str,
     },
     /// Nothing happened up to this version.
     Bookmark {
@@ -153,6 +155,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Event<'_>, &'static str> {
             Ok(Event::Delete {
                 key: ObjectKey::new(namespace, name),
                 version: fit(resource_version)?,
+                object,
             })
         }
         "BOOKMARK" => Ok(Event::Bookmark {
@@ -194,7 +197,7 @@ mod tests {
         let put = parse(br#"{"type":"ADDED","object":{"metadata":{"name":"a"}}}"#).unwrap();
         assert!(matches!(put, Event::Put(r#"{"metadata":{"name":"a"}}"#)));
         let gone = br#"{"type":"DELETED","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"x":1}}"#;
-        let Event::Delete { key, version } = parse(gone).unwrap() else {
+        let Event::Delete { key, version, .. } = parse(gone).unwrap() else {
             panic!("a deletion");
         };
         assert_eq!((key, version.as_str()), (ObjectKey::new("n", "a"), "7"));

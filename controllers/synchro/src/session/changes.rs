@@ -180,6 +180,7 @@ impl Teller {
             resource: &self.resource,
             resource_version: &position,
             timeout_seconds: rand::random_range(shortest..=LONGEST_WATCH),
+            field_selector: None,
         };
         let body = Box::pin(self.member.watch_metadata(&request)).await?;
         self.position = Some(position);
@@ -196,6 +197,7 @@ impl Teller {
             resource: &self.resource,
             limit: 1,
             continue_token: None,
+            field_selector: None,
         };
         self.member.collection_version(&request).await
     }

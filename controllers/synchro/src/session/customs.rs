@@ -52,6 +52,7 @@ async fn listed(member: &Member, memory: &ClusterMemory) -> Result<Names, Member
             resource: &resource,
             limit: PAGE,
             continue_token: token.as_deref(),
+            field_selector: None,
         };
         let each = |piece: &Piece| {
             if let Some((plural, group)) = name_of(piece) {

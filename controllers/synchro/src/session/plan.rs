@@ -31,8 +31,9 @@ use self::list::{ALL, Flaw};
 pub use self::rights::{MemberRights, member_rights_of};
 pub use self::scope::Gates;
 pub(crate) use self::scope::Scope;
-use self::scope::are_apart;
+use self::scope::{are_apart, is_events};
 pub(crate) use self::stored::as_stored;
+use crate::incoming::involved::Involved;
 use crate::session::new_types::Wants;
 
 /// What to sync.
@@ -50,6 +51,8 @@ pub(crate) struct Plan {
     pub(crate) replaced: Vec<ResourceType>,
     /// How many that are new are to come later.
     pub(crate) wait: usize,
+    /// The kinds whose Events are kept, where those of some alone are asked for.
+    pub(crate) involved: Option<Arc<Involved>>,
     /// What of `types` the member serves in an older version, and how that becomes what is stored.
     pub(crate) conversions: BTreeMap<GroupVersionResource, Conversion>,
 }
@@ -93,7 +96,8 @@ pub(crate) fn scope(
     let warnings = [
         missing(reference),
         gated(spec, gates),
-        ignored(spec, &lists),
+        strays(&lists),
+        ignored(spec),
     ];
     let warnings = Vec::from_iter(warnings.into_iter().flatten());
     let all_customs = spec.sync_all_custom_resources && gates.allow_sync_all_custom_resources;
@@ -130,21 +134,25 @@ fn gated(spec: &PediaClusterSpec, gates: Gates) -> Option<String> {
     })
 }
 
-fn ignored(spec: &PediaClusterSpec, lists: &[Arc<List>]) -> Option<String> {
-    let mut ignored = Vec::new();
-    if lists.iter().any(|list| list.with_events) {
-        ignored.push("eventsInvolvedResources (sync the resource \"events\" instead)");
-    }
-    if spec.authorization_mode == Some(AuthorizationMode::OuterOnly) {
-        ignored.push("authorizationMode outer-only (requests are authorised inside as well)");
-    }
-    if ignored.is_empty() {
-        return None;
-    }
-    let what = ignored.join(" and ");
+/// The same of these.
+fn strays(lists: &[Arc<List>]) -> Option<String> {
+    let mut strays = lists.iter().filter_map(|list| list.strays.as_ref());
+    let (name, mut count) = strays.next()?.clone();
+    count += strays.map(|(_, count)| count).sum::<usize>();
+    let others = match count {
+        1 => String::new(),
+        _ => format!(" and {} more are", count - 1),
+    };
+    let is = if count == 1 { " is" } else { "" };
     Some(format!(
-        "Warning: not served by this version of Armadex: {what}"
+        "Warning: eventsInvolvedResources: {name:?}{others}{is} ignored: name what is named in resources of the same entry, as it is there, or \"*\""
     ))
+}
+
+fn ignored(spec: &PediaClusterSpec) -> Option<String> {
+    (spec.authorization_mode == Some(AuthorizationMode::OuterOnly)).then(|| {
+        "Warning: not served by this version of Armadex: authorizationMode outer-only (requests are authorised inside as well)".to_owned()
+    })
 }
 
 impl Plan {
@@ -213,6 +221,20 @@ impl Plan {
     ) -> bool {
         self.kept.types.contains(gvr) || self.conversions.get(gvr).copied() == conversion
     }
+
+    /// The kinds whose Events are kept of this type, if it is Events and not all of them are.
+    pub(crate) fn involved(&self, gvr: &GroupVersionResource) -> Option<&Arc<Involved>> {
+        self.involved.as_ref().filter(|_| is_events(gvr))
+    }
+
+    /// Whether a stream of this type that keeps these of what comes runs on.
+    pub(crate) fn takes_on(
+        &self,
+        gvr: &GroupVersionResource,
+        involved: Option<&Arc<Involved>>,
+    ) -> bool {
+        self.kept.types.contains(gvr) || self.involved(gvr) == involved
+    }
 }
 
 fn resource_of(gvr: &GroupVersionResource) -> (&str, &str) {
@@ -223,6 +245,7 @@ fn resource_of(gvr: &GroupVersionResource) -> (&str, &str) {
 pub(crate) struct Draft<'a> {
     chosen: Chosen,
     kept: Kept,
+    wanted: &'a Scope,
     served: Served<'a>,
     known: &'a Known,
     most: usize,
@@ -232,16 +255,17 @@ pub(crate) struct Draft<'a> {
 /// many, what is kept among them, for how much a member serves, and ceases to serve, is for the member to say.
 #[must_use]
 pub(crate) fn negotiate<'a>(
-    wanted: &Scope,
+    wanted: &'a Scope,
     served: Served<'a>,
     known: &'a Known,
     most: usize,
 ) -> Draft<'a> {
-    let mut chosen = choose(wanted, served);
+    let mut chosen = choose(wanted, served, &known.types);
     let kept = keep::keep(&mut chosen, wanted, served, known);
     Draft {
         chosen,
         kept,
+        wanted,
         served,
         known,
         most,
@@ -273,20 +297,42 @@ impl Draft<'_> {
             begin,
         );
         let (places, later) = (self.places(), self.kept.replaced_later);
-        let Self {
-            mut chosen, kept, ..
-        } = self;
-        let (beyond, new_later) = chosen.cut(&self.known.types, places, begin);
-        chosen.tell_of_the_rest((beyond, new_later, later), self.most);
+        let (beyond, new_later) = self.chosen.cut(&self.known.types, places, begin);
+        self.chosen
+            .tell_of_the_rest((beyond, new_later, later), self.most);
+        let replaced = keep::replaced(&self.chosen, self.served.discovery, self.known);
+        let involved = self.involved();
+        let Self { chosen, kept, .. } = self;
         Plan {
             wait: new_later + later,
-            replaced: keep::replaced(&chosen, self.served.discovery, self.known),
+            replaced,
             apart: chosen.apart,
             types: chosen.types.into_values().collect(),
             missing: chosen.missing.into_iter().collect(),
             kept,
+            involved: involved.map(Arc::new),
             conversions: BTreeMap::new(),
         }
+    }
+
+    /// The kinds whose Events are kept, if those of all are not asked for anyway. Those of what stays are kept on with it; without any there are none to keep.
+    fn involved(&mut self) -> Option<Involved> {
+        let mut chosen = self.chosen.types.values();
+        let events = chosen.find(|chosen| is_events(&chosen.gvr))?.clone();
+        if self.wanted.names(&events) {
+            return None;
+        }
+        let known = self.known.types.iter();
+        let kept = known.filter(|known| self.kept.types.contains(&known.gvr));
+        let types = self.chosen.types.values().chain(kept);
+        let types = types.filter(|resource| self.wanted.asks_for_events_of(resource));
+        let involved = Involved::in_types(types);
+        if involved.is_none() {
+            self.chosen
+                .types
+                .retain(|_, chosen| !is_events(&chosen.gvr));
+        }
+        involved
     }
 
     /// Beside what is kept. A version that is kept beside the chosen one takes no place: nothing else is to go for it.
@@ -297,7 +343,7 @@ impl Draft<'_> {
 }
 
 /// Versions that are given by hand count whatever else names their resource. So it makes no difference for them whether it is known what is custom.
-fn choose(wanted: &Scope, served: Served<'_>) -> Chosen {
+fn choose(wanted: &Scope, served: Served<'_>, known: &[ResourceType]) -> Chosen {
     let mut chosen = Chosen::default();
     if wanted.entries().any(|entry| entry.group == ALL) {
         for (name, group) in &served.discovery.groups {
@@ -315,6 +361,7 @@ fn choose(wanted: &Scope, served: Served<'_>) -> Chosen {
     if wanted.asks_for_customs() {
         chosen.add_customs(served);
     }
+    chosen.add_events(wanted, served.discovery, known);
     chosen.leave_out(wanted);
     chosen.gather();
     chosen

@@ -15,6 +15,7 @@ use tracing::{info, warn};
 
 use crate::config::Shared;
 use crate::incoming::convert::Converted;
+use crate::incoming::involved::Involved;
 use crate::incoming::memory::ClusterMemory;
 use crate::session::discoveries::ByWay;
 use crate::session::doubts::Doubts;
@@ -70,6 +71,8 @@ struct Running {
     report: Arc<Report>,
     /// The member serves an older version than the stored one.
     converted: Option<Arc<Converted>>,
+    /// It is of Events, and those of other kinds are left out.
+    involved: Option<Arc<Involved>>,
     cancel: CancellationToken,
     /// The store had it at the last look.
     stored: bool,
@@ -220,7 +223,10 @@ impl Streams {
         let runs_on = |resource: &ResourceType, running: &Running| {
             let is_asked_for = plan.runs_on(resource) || followed.contains(&resource);
             let converted = running.converted.as_deref().map(Converted::conversion);
-            !running.task.is_finished() && is_asked_for && plan.reads_on(&resource.gvr, converted)
+            !running.task.is_finished()
+                && is_asked_for
+                && plan.reads_on(&resource.gvr, converted)
+                && plan.takes_on(&resource.gvr, running.involved.as_ref())
         };
         self.end_unless(runs_on).await;
         for resource in plan.types.iter().chain(followed) {
@@ -228,7 +234,8 @@ impl Streams {
                 let resource = self.shared.types.of(resource);
                 let conversion = plan.conversions.get(&resource.gvr);
                 let converted = conversion.map(|by| Arc::new(Converted::new(*by, &resource)));
-                let running = self.start(&resource, converted);
+                let involved = plan.involved(&resource.gvr).cloned();
+                let running = self.start(&resource, converted, involved);
                 self.running
                     .extend(running.map(|running| (resource, running)));
             }
@@ -332,9 +339,11 @@ impl Streams {
         &self,
         resource: &Arc<ResourceType>,
         converted: Option<Arc<Converted>>,
+        involved: Option<Arc<Involved>>,
     ) -> Option<Running> {
         let connected = self.connected.as_ref()?;
-        let report = Arc::new(self.board.report(resource, converted.clone()));
+        let report = self.board.report(resource, converted.clone());
+        let report = Arc::new(report.of_involved(involved.clone()));
         let cancel = CancellationToken::new();
         let context = StreamContext {
             shared: Arc::clone(&self.shared),
@@ -343,6 +352,7 @@ impl Streams {
             cluster_name: self.name.clone(),
             resource: Arc::clone(resource),
             converted: converted.clone(),
+            involved: involved.clone(),
             report: Arc::clone(&report),
             objects: Arc::clone(&self.objects),
             metrics: Arc::clone(&self.metrics),
@@ -353,6 +363,7 @@ impl Streams {
         Some(Running {
             report,
             converted,
+            involved,
             cancel,
             stored: stored.any(|stored| stored.resource.gvr == resource.gvr),
             task: AbortOnDropHandle::new(tokio::spawn(stream::run(context))),

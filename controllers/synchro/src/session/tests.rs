@@ -7,6 +7,7 @@ mod failing;
 mod forbidden;
 mod full;
 mod in_line;
+mod involved;
 mod silent;
 mod undiscovered;
 mod versions;

@@ -1,6 +1,7 @@
 //! What the streams of one cluster share while they are connected with its member.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use armadex_crds::IdentitySource;
@@ -10,6 +11,7 @@ use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::incoming::involved::Involved;
 use crate::incoming::memory::ClusterMemory;
 use crate::stream::busy::Busy;
 use crate::stream::known::Known;
@@ -52,6 +54,8 @@ pub(crate) struct Connected {
     pub(super) link: Link,
     /// Which of its API servers know lists that come as the beginning of a watch.
     pub(super) known: Known,
+    /// It refused a field selector that every API server of Kubernetes knows.
+    selects_nothing: AtomicBool,
     since: Instant,
     /// When it was last asked who it is. Whoever wants to know waits here while another asks.
     asked: Mutex<Asked>,
@@ -107,6 +111,7 @@ impl Connected {
             busy: Busy::default(),
             link: Link::default(),
             known: Known::default(),
+            selects_nothing: AtomicBool::new(false),
             since: now,
             asked: Mutex::new(asked),
             also: Mutex::default(),
@@ -119,6 +124,19 @@ impl Connected {
         self.since
     }
 
+    /// What it may be asked for instead of all Events.
+    pub(crate) fn selector<'a>(&self, involved: Option<&'a Arc<Involved>>) -> Option<&'a str> {
+        let selects = !self.selects_nothing.load(Ordering::Relaxed);
+        involved.filter(|_| selects)?.selector()
+    }
+
+    /// This came of a request with a selector: one that it refuses (400) is not asked for again over this connection.
+    pub(crate) fn answered_selector(&self, selector: Option<&str>, error: &MemberError) {
+        if selector.is_some() && error.code() == Some(400) {
+            self.selects_nothing.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// How far a collection of it is, by a list of one object's metadata.
     pub(crate) async fn present_version(
         &self,
@@ -128,6 +146,7 @@ impl Connected {
             resource,
             limit: 1,
             continue_token: None,
+            field_selector: None,
         };
         self.in_turn(self.member.collection_version(&request)).await
     }
@@ -141,6 +160,7 @@ impl Connected {
             resource,
             limit: 1,
             continue_token: None,
+            field_selector: None,
         };
         self.in_turn(self.member.collection_size(&request)).await
     }
@@ -243,7 +263,7 @@ fn hides(error: &MemberError, since: Option<Instant>) -> bool {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::AtomicU32;
 
     use armadex_member::{Connection, Trust};
     use futures::FutureExt as _;

@@ -190,7 +190,9 @@ impl Stream {
         self.until_cancelled(async |stream| {
             let connected = Arc::clone(&stream.context.connected);
             let size = connected.size(stream.context.asked()).await;
-            size.ok().flatten()
+            // Of all Events, of which some are kept.
+            let is_of_all = stream.context.involved.is_none();
+            size.ok().flatten().filter(|_| is_of_all)
         })
         .await
     }
@@ -253,10 +255,12 @@ impl Stream {
         turn: &mut Turn,
     ) -> Result<ByteStream, MemberError> {
         let lists = &self.context.connected.lists;
+        let selector = self.context.selector();
         let request = ListRequest {
             resource: self.context.asked(),
             limit: listing.limit.objects(),
             continue_token: listing.token.as_deref(),
+            field_selector: selector,
         };
         let member = &self.context.connected.member;
         let page = async {
@@ -265,7 +269,8 @@ impl Stream {
                 false => member.list(&request).await,
             }
         };
-        turn.ask(lists, listing.token.is_some(), page).await
+        let page = turn.ask(lists, listing.token.is_some(), page).await;
+        page.inspect_err(|error| self.context.connected.answered_selector(selector, error))
     }
 
     async fn read_page(
@@ -386,6 +391,12 @@ impl Stream {
     ) -> Result<(), Halt> {
         while let Some(piece) = items.next() {
             self.context.metrics.received_objects.add(1);
+            if let Piece::Whole(json) = &piece
+                && !self.context.takes(json)
+            {
+                listing.seen.pass(json);
+                continue;
+            }
             match self.read_item(&piece) {
                 Ok(change) => self.take_change(change, gathering, listing).await?,
                 Err(skipped) => self.skip(skipped),

@@ -434,6 +434,13 @@ impl Seen {
         self.of_page += 1;
     }
 
+    /// Notes an object that is not kept, so that what is stored by its key goes: a list of nothing else may have no end either.
+    pub(crate) fn pass(&mut self, json: &[u8]) {
+        self.hashes
+            .push(self.hasher.hash_one(("passed over", json)));
+        self.of_page += 1;
+    }
+
     /// A page that broke off is read again.
     fn begin_page(&mut self) {
         self.hashes.truncate(self.before);

@@ -32,6 +32,8 @@ const LIST_SILENCE: Duration = Duration::from_secs(30);
 /// What a line of such a list tells.
 enum Told {
     Item(Result<Change, Skipped>),
+    /// An object that is not kept, as it came.
+    Passed(Bytes),
     /// All that there was has been told, up to this version.
     End(String),
     Error(MemberError),
@@ -98,6 +100,7 @@ impl Stream {
         let request = StreamedListRequest {
             resource: self.context.asked(),
             timeout_seconds: lasts,
+            field_selector: self.context.selector(),
         };
         let asked = async {
             turn.page(&connected.lists, false).await;
@@ -211,6 +214,7 @@ impl Stream {
         while let Some(piece) = lines.next() {
             self.context.metrics.received_objects.add(1);
             match self.read_told(&piece) {
+                Told::Passed(json) => listing.seen.pass(&json),
                 Told::Item(item) => self.take_told_item(item, gathering, listing).await?,
                 Told::End(version) => return Ok(Ok(Some(version))),
                 Told::Error(error) => return Ok(Err(error)),
@@ -261,11 +265,16 @@ impl Stream {
         };
         match event::parse(line) {
             Err(problem) => salvage(line, problem.to_owned()),
+            Ok(Event::Put(object) | Event::Delete { object, .. })
+                if !self.context.takes(object.as_bytes()) =>
+            {
+                Told::Passed(line.clone())
+            }
             Ok(Event::Put(json)) => {
                 let object = self.read_object(json.as_bytes());
                 Told::Item(object.map(Change::Put))
             }
-            Ok(Event::Delete { key, version: _ }) => Told::Item(Ok(Change::Delete(key))),
+            Ok(Event::Delete { key, .. }) => Told::Item(Ok(Change::Delete(key))),
             Ok(Event::Bookmark { version, object })
                 if !version.is_empty() && event::ends_list(object) =>
             {

@@ -136,6 +136,7 @@ impl Scene {
             cluster_name: ClusterName::new("member1").unwrap(),
             resource: Arc::new(resource),
             converted: None,
+            involved: None,
             report: Arc::clone(&report),
             objects: Arc::new(objects),
             metrics: Arc::clone(&metrics),

@@ -239,15 +239,19 @@ impl Stream {
 
     async fn request_watch(&self, version: &str) -> Result<Result<Begun, MemberError>, Halt> {
         let (at, lasts) = (Instant::now(), self.pace.seconds());
+        let selector = self.context.selector();
         let request = WatchRequest {
             resource: self.context.asked(),
             resource_version: version,
             timeout_seconds: lasts,
+            field_selector: selector,
         };
         let body = tokio::select! {
             () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
             body = self.context.connected.member.watch(&request) => body,
         };
+        let body =
+            body.inspect_err(|error| self.context.connected.answered_selector(selector, error));
         Ok(body.map(|body| Begun {
             body,
             lines: Lines::new(self.incoming_limit()),
@@ -419,6 +423,11 @@ impl Stream {
         };
         match event::parse(line) {
             Err(problem) => Ok(self.left_out(&prune::salvage(line), problem.to_owned())),
+            Ok(Event::Put(object) | Event::Delete { object, .. })
+                if !self.context.takes(object.as_bytes()) =>
+            {
+                Ok((None, self.passed_over(object)))
+            }
             Ok(Event::Put(json)) => Ok(match self.read_object(json.as_bytes()) {
                 Ok(object) => {
                     let version = object.resource_version.clone();
@@ -428,7 +437,7 @@ impl Stream {
                     self.left_out(&prune::salvage(json.as_bytes()), reason)
                 }
             }),
-            Ok(Event::Delete { key, version }) => {
+            Ok(Event::Delete { key, version, .. }) => {
                 self.context.report.settled(&key);
                 Ok((Some(Change::Delete(key)), Reached::Event(version)))
             }
@@ -439,6 +448,13 @@ impl Stream {
                 wait,
             }) => Err(event::refusal(code, message, wait)),
         }
+    }
+
+    /// Where an event leads to whose object is not kept, and was not before: what an Event is about does not change.
+    fn passed_over(&self, object: &str) -> Reached {
+        let salvaged = prune::salvage(object.as_bytes());
+        let version = salvaged.resource_version().unwrap_or_default();
+        Reached::Event(version.to_owned())
     }
 
     /// An object that is left out: an older form of it that is stored is deleted, or it would be served as if it were current.

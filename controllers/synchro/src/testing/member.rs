@@ -2,7 +2,7 @@
 //! says, dies and returns.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use armadex_crds::ControlPlaneProxy;
@@ -43,10 +43,22 @@ struct Script {
     type_events: [broadcast::Sender<String>; TYPES.len()],
     /// Events for whoever watches pods now.
     events: broadcast::Sender<String>,
+    /// Core Events that it has: what each is about is its kind.
+    core_events: Mutex<Vec<CoreEvent>>,
+    /// Lines for whoever watches core Events now, each with the kind that it is about.
+    told_events: broadcast::Sender<(String, String)>,
+    /// It refuses field selectors.
+    selects_nothing: AtomicBool,
     /// Of the last of them, or of the lists: how far the member is.
     version: AtomicU32,
     /// Bearer tokens that came, each once.
     tokens: Mutex<BTreeSet<String>>,
+}
+
+/// An Event of the core group, and the kind that it is about.
+struct CoreEvent {
+    json: String,
+    about: String,
 }
 
 /// The code of an answer that begins and never ends.
@@ -59,6 +71,8 @@ const LISTED: u32 = 10;
 const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[
   {"resource":"configmaps","responseKind":{"kind":"ConfigMap"},"scope":"Namespaced","singularResource":"configmap","verbs":["list","watch"]},
   {"resource":"pods","responseKind":{"kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["list","watch"]}]}]}]}"#;
+const EVENTS: &str = r#"{"resource":"events","responseKind":{"kind":"Event"},"scope":"Namespaced","singularResource":"event","verbs":["list","watch"]}"#;
+const EVENTS_PATH: &str = "/api/v1/events";
 const CONFIG_MAPS: &str = r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"10"},"items":[
   {"metadata":{"name":"settings","namespace":"n","uid":"settings","resourceVersion":"5"}}]}"#;
 const OTHERS: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1"}]}]}"#;
@@ -90,6 +104,9 @@ impl ScriptedMember {
             requests: Mutex::default(),
             discoveries: Mutex::default(),
             events: broadcast::Sender::new(MOST_EVENTS),
+            core_events: Mutex::default(),
+            told_events: broadcast::Sender::new(MOST_EVENTS),
+            selects_nothing: AtomicBool::new(false),
             version: AtomicU32::new(LISTED),
             tokens: Mutex::default(),
         });
@@ -165,6 +182,29 @@ impl ScriptedMember {
         let groups = groups.collect::<Vec<_>>().join(",");
         let told = format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{groups}]}}"#);
         bodies.insert("/apis".to_owned(), told);
+    }
+
+    /// It serves Events, and has these, each by its name and the kind and version of what it is about.
+    pub(crate) fn has_events(&self, events: &[(&str, &str, &str)]) {
+        let mut bodies = self.script.bodies.lock().expect("no panic");
+        let told = bodies.get_mut("/api").expect("types");
+        *told = told.replacen(r#""resources":["#, &format!(r#""resources":[{EVENTS},"#), 1);
+        let events = events.iter().map(|event| CoreEvent::of(*event, 5));
+        *self.script.core_events.lock().expect("no panic") = events.collect();
+    }
+
+    /// An Event comes or goes, which those are told of who watch Events of its kind now. The version is the next one.
+    pub(crate) fn tells_event(&self, what: &str, event: (&str, &str, &str)) {
+        let version = self.script.version.fetch_add(1, Ordering::AcqRel) + 1;
+        let CoreEvent { json, about } = CoreEvent::of(event, version);
+        let line = format!(r#"{{"type":"{what}","object":{json}}}"#);
+        // Nobody may watch.
+        let _ = self.script.told_events.send((about, line));
+    }
+
+    /// Field selectors are refused from now on.
+    pub(crate) fn selects_nothing(&self) {
+        self.script.selects_nothing.store(true, Ordering::Release);
     }
 
     /// It is of this version from now on, and answers all the time.
@@ -342,6 +382,24 @@ fn identity_body(identity: &str) -> String {
     format!(r#"{{"metadata":{{"uid":"{identity}"}}}}"#)
 }
 
+impl CoreEvent {
+    fn of((name, kind, version): (&str, &str, &str), at: u32) -> Self {
+        let json = format!(
+            r#"{{"metadata":{{"name":"{name}","namespace":"n","uid":"{name}","resourceVersion":"{at}"}},"involvedObject":{{"kind":"{kind}","apiVersion":"{version}"}}}}"#
+        );
+        Self {
+            json,
+            about: kind.to_owned(),
+        }
+    }
+}
+
+/// The kind that Events are asked for of, if not of all.
+fn kind_asked_for(asked: &str) -> Option<&str> {
+    let (_, selector) = asked.split_once("fieldSelector=involvedObject.kind%3D")?;
+    selector.split('&').next()
+}
+
 fn pod_list(pods: &[&str]) -> String {
     let pods: Vec<String> = pods.iter().map(|name| pod(name, 5)).collect();
     format!(
@@ -392,6 +450,7 @@ async fn answer(socket: TcpStream, script: &Script) {
         None => &script.events,
     };
     let mut events = events.subscribe();
+    let mut told_events = script.told_events.subscribe();
     let text = match script.answer(path) {
         Some((code, body)) => {
             // Long enough to tell the bodies of a test apart.
@@ -415,6 +474,13 @@ async fn answer(socket: TcpStream, script: &Script) {
     if path.starts_with("/api/v1/configmaps") && path.contains("watch=true") {
         // None ever comes or goes.
         std::future::pending::<()>().await;
+    }
+    while path.starts_with(EVENTS_PATH) && !text.contains("content-length") {
+        let (about, event) = told_events.recv().await.expect("few events");
+        if kind_asked_for(path).is_none_or(|kind| kind == about) {
+            let chunk = format!("{:x}\r\n{event}\n\r\n", event.len() + 1);
+            let _ = socket.write_all(chunk.as_bytes()).await;
+        }
     }
     while !text.contains("content-length") {
         let event = events.recv().await.expect("few events");
@@ -463,6 +529,22 @@ impl Script {
         )
     }
 
+    fn refuses_selector(&self) -> (u16, String) {
+        self.refusals.fetch_add(1, Ordering::AcqRel);
+        let status = r#"{"kind":"Status","code":400,"message":"field label not supported"}"#;
+        (400, status.to_owned())
+    }
+
+    fn event_list(&self, asked: &str) -> String {
+        let events = self.core_events.lock().expect("no panic");
+        let selected = kind_asked_for(asked);
+        let is_meant = |event: &&CoreEvent| selected.is_none_or(|kind| event.about == kind);
+        let items = events.iter().filter(is_meant);
+        let items = items.map(|event| event.json.as_str());
+        let items = items.collect::<Vec<_>>().join(",");
+        format!(r#"{{"kind":"EventList","metadata":{{"resourceVersion":"10"}},"items":[{items}]}}"#)
+    }
+
     fn note(&self, path: &str, code: u16) {
         if path.starts_with("/api") && !path.starts_with("/api/") {
             let mut discoveries = self.discoveries.lock().expect("no panic");
@@ -487,7 +569,13 @@ impl Script {
             let status = format!(r#"{{"kind":"Status","code":{code},"message":"{words}"}}"#);
             return Some((*code, status));
         }
-        let kind = path.trim_start_matches("/api/v1/").to_owned();
+        let mut kind = path.trim_start_matches("/api/v1/").to_owned();
+        if let Some(selected) = kind_asked_for(asked) {
+            kind = format!("{kind} of {selected}");
+            if self.selects_nothing.load(Ordering::Acquire) {
+                return Some(self.refuses_selector());
+            }
+        }
         let note = |request: &str| {
             let request = match kind.as_str() {
                 "pods" => request.to_owned(),
@@ -514,6 +602,9 @@ impl Script {
         }
         if path.starts_with("/api/v1/") && !kind.contains('/') {
             note("list");
+        }
+        if path == EVENTS_PATH {
+            return Some((200, self.event_list(asked)));
         }
         if path == TYPES[0] {
             self.crd_lists.fetch_add(1, Ordering::AcqRel);

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::incoming::convert::Converted;
+use crate::incoming::involved::Involved;
 use crate::lock::lock;
 use crate::stream::place::Place;
 use crate::told::left_out::{Kept, LeftOut, LeftOutShare, Skipped};
@@ -36,6 +37,8 @@ const ASKS_FOR_LONG: Duration = Duration::from_secs(300);
 pub(crate) struct Report {
     state: Mutex<State>,
     place: Place,
+    /// Of Events, if not all are kept: those that are.
+    involved: Option<Arc<Involved>>,
     changed: Arc<Notify>,
 }
 
@@ -125,6 +128,7 @@ impl Report {
                 untold: 0,
             }),
             place: Place::default(),
+            involved: None,
             changed,
         }
     }
@@ -133,6 +137,16 @@ impl Report {
     pub(super) fn of_converted(self, converted: Option<Arc<Converted>>) -> Self {
         self.lock().progress.converted = converted;
         self
+    }
+
+    /// The same of one that keeps these Events alone.
+    pub(crate) fn of_involved(self, involved: Option<Arc<Involved>>) -> Self {
+        Self { involved, ..self }
+    }
+
+    /// The kinds whose Events its stream keeps, if it is one of Events and leaves others out.
+    pub(crate) fn involved(&self) -> Option<&Arc<Involved>> {
+        self.involved.as_ref()
     }
 
     /// What to show.

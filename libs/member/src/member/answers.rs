@@ -63,6 +63,7 @@ impl Member {
             resource: &pods,
             limit: 1,
             continue_token: None,
+            field_selector: None,
         };
         self.collection_version(&request).await
     }
@@ -104,6 +105,7 @@ async fn size_of(list: &str) -> Option<u64> {
         resource: &pods,
         limit: 1,
         continue_token: None,
+        field_selector: None,
     };
     let member = member(list, "", Duration::ZERO);
     member.collection_size(&request).await.expect("an answer")
@@ -315,6 +317,7 @@ async fn said_packed(said: [&'static str; 2], body: &[u8]) -> Result<Vec<u8>, Me
         resource: &pods,
         limit: 500,
         continue_token: None,
+        field_selector: None,
     };
     let mut list = member.list_compressed(&request).await?;
     let mut came = Vec::new();

@@ -132,6 +132,7 @@ fn watch_of(resource: &GroupVersionResource) -> WatchRequest<'_> {
         resource,
         resource_version: "1",
         timeout_seconds: 290,
+        field_selector: None,
     }
 }
 
@@ -204,6 +205,7 @@ async fn a_member_at_rest_has_one_connection_and_one_that_was_left_is_asked_over
         resource: &pods,
         limit: 500,
         continue_token: None,
+        field_selector: None,
     };
     drop(member.list(&list).await.expect("a page"));
     assert_eq!(opened(), 2, "a page does not hold up a watch");
@@ -264,11 +266,13 @@ async fn members_are_told_how_much_they_may_send_ahead() {
         resource: &pods,
         resource_version: "1",
         timeout_seconds: 290,
+        field_selector: None,
     };
     let list = ListRequest {
         resource: &pods,
         limit: 500,
         continue_token: None,
+        field_selector: None,
     };
     let told = announced_for(async |member| drop(member.watch(&watch).await)).await;
     assert_eq!(told, (64 << 10, 84 * (64 << 10)));

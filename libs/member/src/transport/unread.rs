@@ -87,6 +87,7 @@ fn page(resource: &GroupVersionResource) -> ListRequest<'_> {
         resource,
         limit: 500,
         continue_token: None,
+        field_selector: None,
     }
 }
 
@@ -120,6 +121,7 @@ async fn whole_answers_come_with_pages_and_small_ones_beside_watches() {
         resource: &pods,
         resource_version: "1",
         timeout_seconds: 290,
+        field_selector: None,
     };
     let _watch = member.watch(&watch).await.expect("a watch");
     assert_eq!(asked.last().0, 1);

@@ -9,7 +9,7 @@ use armadex_model::{GroupVersionResource, ResourceType};
 use super::builtin;
 use super::customs::{Customs, Served};
 use super::list::ALL;
-use super::scope::{Scope, are_apart, is_any};
+use super::scope::{EVENTS, Scope, are_apart, is_any};
 
 /// Why Leases are not synced.
 const LEFT_OUT: &str = "the feature gate IgnoreSyncLease leaves them out";
@@ -41,7 +41,7 @@ impl Missing {
         wanted.entries().any(|entry| {
             let is_of_group = entry.group == self.group && entry.resources.iter().any(is_named);
             entry.group == ALL || self.group == ALL || is_of_group
-        })
+        }) || (&*self.group, &*self.resource) == EVENTS && wanted.asks_for_events()
     }
 }
 
@@ -213,6 +213,32 @@ impl Chosen {
             );
             self.miss(ALL, CUSTOM, "", &why);
         }
+    }
+
+    /// Events, if those of a type are asked for that was chosen, or that is known and may stay.
+    pub(super) fn add_events(
+        &mut self,
+        wanted: &Scope,
+        served: &Discovery,
+        known: &[ResourceType],
+    ) {
+        let mut types = self.types.values().chain(known);
+        if !types.any(|resource| wanted.asks_for_events_of(resource)) {
+            return;
+        }
+        let (name, resource) = EVENTS;
+        let group = served.groups.get(name);
+        for version in group.iter().flat_map(|group| &group.versions) {
+            match &version.state {
+                VersionState::Failed(why) => return self.miss(name, resource, &version.name, why),
+                VersionState::Served(resources) => {
+                    if let Some(found) = resources.iter().find(|found| found.name == resource) {
+                        return self.insert_or_miss((name, version), found, (resource, false));
+                    }
+                }
+            }
+        }
+        self.miss(name, resource, "", &not_served(&[]));
     }
 
     /// Everything of a group that can be synced; what cannot was not asked for by name.

@@ -1,5 +1,7 @@
 //! A list of resources, looked at once, however many clusters refer to it. Pure.
 
+use std::collections::BTreeSet;
+
 use armadex_crds::GroupResources;
 
 /// In the place of a group, a version or a resource: each of them.
@@ -38,14 +40,17 @@ pub(crate) struct List {
     pub(super) entries: Vec<GroupResources>,
     /// It has the group `*`.
     pub(super) is_of_all: bool,
-    /// It asks for the Events of resources.
-    pub(super) with_events: bool,
+    /// One name of those whose Events are asked for and that are none of the resources of their entry, and how many there are.
+    pub(super) strays: Option<(String, usize)>,
     pub(super) flaw: Option<Flaw>,
 }
 
 impl List {
     pub(crate) fn new(entries: &[GroupResources]) -> Self {
-        let asked = entries.iter().map(|entry| entry.resources.len().max(1));
+        let asked = entries.iter().map(|entry| {
+            let events = entry.events_involved_resources.len();
+            entry.resources.len().max(1).saturating_add(events)
+        });
         let asked: usize = asked.sum();
         let flaw = match asked > MOST_ASKED {
             true => Some(Flaw::Resources(asked)),
@@ -57,30 +62,37 @@ impl List {
                 ..Self::default()
             };
         }
-        let with_events = |entry: &GroupResources| !entry.events_involved_resources.is_empty();
+        let strays = entries.iter().flat_map(strays);
+        let strays = Vec::from_iter(strays.map(String::as_str));
         Self {
             is_of_all: entries.iter().any(|entry| entry.group == ALL),
-            with_events: entries.iter().any(with_events),
-            entries: entries.iter().map(without_events).collect(),
+            strays: strays
+                .first()
+                .map(|first| ((*first).to_owned(), strays.len())),
+            entries: entries.iter().map(without_strays).collect(),
             flaw,
         }
     }
 }
 
-/// There may be any number of these, and that there are some is all that is said of them.
-fn without_events(entry: &GroupResources) -> GroupResources {
-    let GroupResources {
-        group,
-        versions,
-        resources,
-        events_involved_resources: _,
-    } = entry;
-    GroupResources {
-        group: group.clone(),
-        versions: versions.clone(),
-        resources: resources.clone(),
-        events_involved_resources: Vec::new(),
-    }
+/// What an entry asks for the Events of without asking for it itself. Each that it does is named as it is in `resources`, in any case.
+fn strays(entry: &GroupResources) -> impl Iterator<Item = &String> {
+    let asked = entry.resources.iter();
+    let asked: BTreeSet<_> = asked.map(|name| name.to_ascii_lowercase()).collect();
+    let is_of_all = asked.contains(ALL);
+    let events = entry.events_involved_resources.iter();
+    events.filter(move |name| {
+        !is_of_all && *name != ALL && !asked.contains(&name.to_ascii_lowercase())
+    })
+}
+
+/// The entry with the Events that it may ask for.
+fn without_strays(entry: &GroupResources) -> GroupResources {
+    let mut entry = entry.clone();
+    let strays: BTreeSet<_> = strays(&entry).cloned().collect();
+    let events = &mut entry.events_involved_resources;
+    events.retain(|name| !strays.contains(name));
+    entry
 }
 
 fn flaw(entry: &GroupResources) -> Option<Flaw> {
@@ -88,9 +100,10 @@ fn flaw(entry: &GroupResources) -> Option<Flaw> {
         group,
         versions,
         resources,
-        events_involved_resources: _,
+        events_involved_resources,
     } = entry;
     let names = versions.iter().chain(resources).chain([group]);
+    let names = names.chain(events_involved_resources);
     let longest = names.map(String::len).max().unwrap_or_default();
     if longest > MOST_NAME_BYTES {
         return Some(Flaw::Name(longest));

@@ -11,7 +11,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::builtin;
 use super::list::{ALL, List};
-use super::scope::{Gates, Scope};
+use super::scope::{EVENTS, Gates, Scope};
 use super::{InvalidSyncResources, Reference};
 
 /// What an account of a member is to be granted.
@@ -35,6 +35,10 @@ pub fn member_rights_of(
     let mut kinds = Kinds::of(cluster);
     for entry in scope.entries() {
         kinds.add(entry, &scope);
+    }
+    if scope.asks_for_events() {
+        let (group, events) = EVENTS;
+        kinds.ask(group, events.to_owned());
     }
     let mut rights = MemberRights::default();
     if scope.asks_for_customs() {

@@ -12,6 +12,9 @@ use super::list::{ALL, List};
 /// What `IgnoreSyncLease` leaves out: group and resource.
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
+/// What Events are kept as where those of some kinds are asked for: of the two kinds in which a member serves them the one of the core group, as Clusterpedia has it.
+pub(super) const EVENTS: (&str, &str) = ("", "events");
+
 /// What may be asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gates {
@@ -78,14 +81,39 @@ impl Scope {
         };
         let mut entries = self.entries();
         let mut is_named = || entries.any(|entry| asks_for(entry, resource) && is_allowed(entry));
-        !self.leaves_out(&resource.gvr) && (self.may_be_custom(group) || is_named())
+        let is_asked = self.may_be_custom(group) || is_named() || self.asks_for_some(resource);
+        is_asked && !self.leaves_out(&resource.gvr)
     }
 
     /// Whether a type is asked for in some version.
     pub(crate) fn asks_for(&self, resource: &ResourceType) -> bool {
+        let is_asked = self.may_be_custom(&resource.gvr.group)
+            || self.names(resource)
+            || self.asks_for_some(resource);
+        is_asked && !self.leaves_out(&resource.gvr)
+    }
+
+    /// Whether an entry names a type, or all of its group.
+    pub(super) fn names(&self, resource: &ResourceType) -> bool {
+        self.entries().any(|entry| asks_for(entry, resource))
+    }
+
+    /// Whether the Events of some kinds are asked for, whatever the member serves of these.
+    pub(super) fn asks_for_events(&self) -> bool {
         let mut entries = self.entries();
-        let mut is_named = || entries.any(|entry| asks_for(entry, resource));
-        !self.leaves_out(&resource.gvr) && (self.may_be_custom(&resource.gvr.group) || is_named())
+        entries.any(|entry| !entry.events_involved_resources.is_empty())
+    }
+
+    /// Whether the Events of a type are asked for, by whichever of the entries that ask for it.
+    pub(super) fn asks_for_events_of(&self, resource: &ResourceType) -> bool {
+        let is_meant = |name: &String| is_called(name, resource);
+        let mut entries = self.entries().filter(|entry| asks_for(entry, resource));
+        entries.any(|entry| entry.events_involved_resources.iter().any(is_meant))
+    }
+
+    /// Whether a type is Events, of which those of some kinds are asked for.
+    fn asks_for_some(&self, resource: &ResourceType) -> bool {
+        is_events(&resource.gvr) && self.asks_for_events()
     }
 
     /// Whether this is never synced, whoever asks for it.
@@ -99,15 +127,23 @@ impl Scope {
 }
 
 fn asks_for(entry: &GroupResources, resource: &ResourceType) -> bool {
-    let named = |asked: &String| {
-        asked == ALL
-            || asked.eq_ignore_ascii_case(&resource.gvr.resource)
-            || (!resource.singular.is_empty() && asked.eq_ignore_ascii_case(&resource.singular))
-            // What it is called in the singular another cluster may have said; the kind is the same in all.
-            || asked.eq_ignore_ascii_case(&resource.kind)
-    };
+    let named = |asked: &String| is_called(asked, resource);
     let is_of_group = || entry.group == resource.gvr.group;
     entry.group == ALL || (is_of_group() && entry.resources.iter().any(named))
+}
+
+/// Whether this stands for a type: it is its name, or stands for each of its group.
+fn is_called(asked: &str, resource: &ResourceType) -> bool {
+    asked == ALL
+        || asked.eq_ignore_ascii_case(&resource.gvr.resource)
+        || (!resource.singular.is_empty() && asked.eq_ignore_ascii_case(&resource.singular))
+        // What it is called in the singular another cluster may have said; the kind is the same in all.
+        || asked.eq_ignore_ascii_case(&resource.kind)
+}
+
+/// Whether this is what the Events of some kinds are kept as.
+pub(super) fn is_events(gvr: &GroupVersionResource) -> bool {
+    (gvr.group.as_str(), gvr.resource.as_str()) == EVENTS
 }
 
 /// Whether an entry with these versions asks for each of them by itself, and not for the best one of a resource: of Kubernetes' own groups one is kept.

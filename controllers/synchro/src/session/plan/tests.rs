@@ -11,6 +11,7 @@ use super::*;
 use crate::session::new_types::NewTypes;
 
 mod customs;
+mod involved;
 mod keep;
 mod rights;
 mod stored;
@@ -99,13 +100,15 @@ fn common(text: &str) -> Reference {
     Reference::To("common".to_owned(), Arc::new(List::new(&entries(text))))
 }
 
-/// `group: resource resource @version @version`, one entry a line.
+/// `group: resource resource @version @version !involved`, one entry a line.
 fn entries(text: &str) -> Vec<GroupResources> {
     let entry = |line: &str| {
         let (group, rest) = line.split_once(':').unwrap();
-        let (versions, resources): (Vec<_>, Vec<_>) = rest
+        let (versions, others): (Vec<_>, Vec<_>) = rest
             .split_whitespace()
             .partition(|word| word.starts_with('@'));
+        let (events, resources): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|word| word.starts_with('!'));
         GroupResources {
             group: group.trim().into(),
             versions: versions
@@ -113,7 +116,7 @@ fn entries(text: &str) -> Vec<GroupResources> {
                 .map(|version| version[1..].to_owned())
                 .collect(),
             resources: resources.iter().map(ToString::to_string).collect(),
-            events_involved_resources: vec![],
+            events_involved_resources: events.iter().map(|name| name[1..].to_owned()).collect(),
         }
     };
     text.lines()
@@ -366,16 +369,13 @@ fn leases_are_left_out_where_the_gate_says_so() {
 fn what_is_asked_for_and_not_done_is_said_and_the_rest_goes_on() {
     let spec = PediaClusterSpec {
         sync_all_custom_resources: true,
-        sync_resources: vec![GroupResources {
-            events_involved_resources: vec!["pods".to_owned()],
-            ..GroupResources::default()
-        }],
+        sync_resources: entries(": pods !Pods !nodes !services\napps: * !anything !*"),
         authorization_mode: Some(AuthorizationMode::OuterOnly),
         ..PediaClusterSpec::default()
     };
     assert_snapshot!(
         check(&spec, Gates::default()).expect("the rest goes on"),
-        @r#"Warning: syncAllCustomResources is ignored: it needs the feature gate AllowSyncAllCustomResources; Warning: not served by this version of Armadex: eventsInvolvedResources (sync the resource "events" instead) and authorizationMode outer-only (requests are authorised inside as well)"#
+        @r#"Warning: syncAllCustomResources is ignored: it needs the feature gate AllowSyncAllCustomResources; Warning: eventsInvolvedResources: "nodes" and 1 more are ignored: name what is named in resources of the same entry, as it is there, or "*"; Warning: not served by this version of Armadex: authorizationMode outer-only (requests are authorised inside as well)"#
     );
     let plain = PediaClusterSpec {
         authorization_mode: Some(AuthorizationMode::Inner),

@@ -99,6 +99,7 @@ impl Stage {
             cluster_name: name.clone(),
             resource: Arc::new(pods()),
             converted: None,
+            involved: None,
             report: Arc::clone(&report),
             objects: Arc::new(ClusterObjects::new(0)),
             metrics: Arc::clone(&self.metrics),

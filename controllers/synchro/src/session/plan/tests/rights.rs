@@ -287,3 +287,20 @@ fn of_all_that_is_custom_those_are_granted_that_are_told() {
         ));
     }
 }
+
+#[test]
+fn the_events_of_what_is_asked_for_are_granted_beside_it() {
+    let of = |involved: &str| {
+        let entry = format!("{{group: apps, resources: [deployments], {involved}}}");
+        told(&format!("spec: {{syncResources: [{entry}]}}"))
+    };
+    let rule = r#"{apiGroups: [""], resources: ["events"], verbs: ["list", "watch"]}"#;
+    for involved in ["[deployments]", "['*']"] {
+        let told = of(&format!("eventsInvolvedResources: {involved}"));
+        assert!(told.contains(rule), "{told}");
+    }
+    for involved in ["", "eventsInvolvedResources: [pods]"] {
+        let told = of(involved);
+        assert!(!told.contains("events\""), "{told}");
+    }
+}
