@@ -1,7 +1,7 @@
 //! Clusterpedia's feature gates by name, in its syntax: `--feature-gates A=true,B=false`.
 //!
-//! What a gate switches there is decided here by what Armadex does always or not yet. A gate that asks for what this version does is
-//! accepted, one that asks for something else is refused with the reason, and an unknown one is refused by name. What is nothing to choose, as how a member is asked, is
+//! Each gate has one row of [`GATES`], of which the documentation has a copy. A gate switches what it switches there; where something is done always, or not yet, the value that says so is
+//! accepted and the other one refused with the reason, and an unknown one is refused by name. What is nothing to choose, as how a member is asked, is
 //! accepted with either value, for a manifest may write Clusterpedia's defaults out, and the log says that it changes nothing.
 
 use clap::Args;
@@ -15,9 +15,13 @@ pub(crate) struct FeatureGateFlags {
     pub(crate) feature_gates: FeatureGates,
 }
 
-/// The gates that switch something.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What the gates that switch something say.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FeatureGates {
+    /// `PruneManagedFields`: `managedFields` are not stored.
+    pub(crate) prune_managed_fields: bool,
+    /// `PruneLastAppliedConfiguration`: nor is what `kubectl apply` keeps for itself.
+    pub(crate) prune_last_applied_configuration: bool,
     /// `AllowSyncAllResources`: the group `*` stands for every resource of every group.
     pub(crate) allow_sync_all_resources: bool,
     /// `AllowSyncAllCustomResources`: `syncAllCustomResources` of a PediaCluster counts.
@@ -26,8 +30,25 @@ pub(crate) struct FeatureGates {
     pub(crate) ignore_sync_lease: bool,
     /// `ForcePaginatedListForResourceSync`: lists come in pages, whatever `--streaming-lists` says.
     pub(crate) force_paginated_lists: bool,
+    /// `ClusterAuthenticationFromSecret`: Secrets are read for what a PediaCluster refers to in `authenticationFrom`.
+    pub(crate) cluster_authentication_from_secret: bool,
     /// What was asked for and changes nothing, in words.
     pub(crate) without_effect: Vec<String>,
+}
+
+impl Default for FeatureGates {
+    fn default() -> Self {
+        Self {
+            prune_managed_fields: true,
+            prune_last_applied_configuration: true,
+            allow_sync_all_resources: false,
+            allow_sync_all_custom_resources: false,
+            ignore_sync_lease: false,
+            force_paginated_lists: false,
+            cluster_authentication_from_secret: true,
+            without_effect: Vec::new(),
+        }
+    }
 }
 
 impl FeatureGates {
@@ -37,100 +58,126 @@ impl FeatureGates {
             info!("{words}");
         }
     }
-
-    /// The gate of this name, if it switches something.
-    fn switch(&mut self, name: &str) -> Option<&mut bool> {
-        match name {
-            "AllowSyncAllResources" => Some(&mut self.allow_sync_all_resources),
-            "AllowSyncAllCustomResources" => Some(&mut self.allow_sync_all_custom_resources),
-            "IgnoreSyncLease" => Some(&mut self.ignore_sync_lease),
-            "ForcePaginatedListForResourceSync" => Some(&mut self.force_paginated_lists),
-            _ => None,
-        }
-    }
 }
 
-const SWITCHES: [&str; 4] = [
-    "AllowSyncAllResources",
-    "AllowSyncAllCustomResources",
-    "IgnoreSyncLease",
-    "ForcePaginatedListForResourceSync",
-];
-
-/// A gate that switches nothing: the one value that this version honours, and why.
-struct Fixed {
+/// A gate of Clusterpedia.
+struct Gate {
     name: &'static str,
-    value: bool,
-    why: &'static str,
+    does: Does,
+    /// What it switches; or what is done, whatever it says.
+    words: &'static str,
 }
 
-/// Gates that are honoured with neither value: what is done, whatever they say.
-const WITHOUT_EFFECT: &[(&str, &str)] = &[
-    (
-        "HealthCheckerWithStandaloneTCP",
-        "a member whose streams fall silent is asked over another connection",
-    ),
-    (
-        "StreamHandlePaginatedListForResourceSync",
-        "objects of a page are always handled as they come",
-    ),
-    (
-        "ClusterAuthenticationFromSecret",
-        "credentials of Secrets are used where a policy or the Secret itself lets them be",
-    ),
-    (
-        "NotConvertToMemoryVersion",
-        "objects are served as the member sent them",
-    ),
-    ("ContextualLogging", LOGGING),
-    ("LoggingAlphaOptions", LOGGING),
-    ("LoggingBetaOptions", LOGGING),
-];
+/// What comes of a gate.
+enum Does {
+    /// It is set.
+    Switches(fn(&mut FeatureGates) -> &mut bool),
+    /// This one value says what is done, and the other is refused.
+    Only(bool),
+    /// Either value is accepted.
+    Nothing,
+}
 
 /// Of the gates that every program with Kubernetes' `component-base` has.
 const LOGGING: &str = "lines of the log always say what they are about, and --log-format how";
 const EACH: &str = "name each gate that is to be on";
+const NO_SQL: &str = "SQL in a request is not served";
 
-const FIXED: &[Fixed] = &[
-    Fixed {
-        name: "AllAlpha",
-        value: false,
-        why: EACH,
-    },
-    Fixed {
-        name: "AllBeta",
-        value: false,
-        why: EACH,
-    },
-    Fixed {
+const GATES: &[Gate] = &[
+    Gate {
         name: "PruneManagedFields",
-        value: true,
-        why: "managedFields are never stored",
+        does: Does::Switches(|gates| &mut gates.prune_managed_fields),
+        words: "`managedFields` are not stored; of Secrets never",
     },
-    Fixed {
+    Gate {
         name: "PruneLastAppliedConfiguration",
-        value: true,
-        why: "the last-applied annotation may hold Secret data and is never stored",
+        does: Does::Switches(|gates| &mut gates.prune_last_applied_configuration),
+        words: "the annotation `kubectl.kubernetes.io/last-applied-configuration` is not stored; of Secrets never",
     },
-    Fixed {
+    Gate {
+        name: "AllowSyncAllCustomResources",
+        does: Does::Switches(|gates| &mut gates.allow_sync_all_custom_resources),
+        words: "`syncAllCustomResources` of a PediaCluster counts",
+    },
+    Gate {
+        name: "AllowSyncAllResources",
+        does: Does::Switches(|gates| &mut gates.allow_sync_all_resources),
+        words: "the group `*` stands for every resource of every group",
+    },
+    Gate {
+        name: "HealthCheckerWithStandaloneTCP",
+        does: Does::Nothing,
+        words: "a member whose streams fall silent is asked over another connection",
+    },
+    Gate {
+        name: "ForcePaginatedListForResourceSync",
+        does: Does::Switches(|gates| &mut gates.force_paginated_lists),
+        words: "lists come in pages, whatever `--streaming-lists` says; without either they do as well",
+    },
+    Gate {
+        name: "StreamHandlePaginatedListForResourceSync",
+        does: Does::Nothing,
+        words: "objects of a page are always handled as they come",
+    },
+    Gate {
+        name: "IgnoreSyncLease",
+        does: Does::Switches(|gates| &mut gates.ignore_sync_lease),
+        words: "`leases.coordination.k8s.io` are not synced, whoever asks for them",
+    },
+    Gate {
+        name: "ClusterAuthenticationFromSecret",
+        does: Does::Switches(|gates| &mut gates.cluster_authentication_from_secret),
+        words: "Secrets are read for `authenticationFrom`, where a policy or the Secret itself lets them be used; without it what refers to them is ignored, and `Validated` says so",
+    },
+    Gate {
         name: "RemainingItemCount",
-        value: false,
-        why: "ask with the parameter withRemainingCount instead",
+        does: Does::Only(false),
+        words: "ask with the parameter `withRemainingCount` instead",
     },
-    Fixed {
+    Gate {
         name: "AllowRawSQLQuery",
-        value: false,
-        why: "SQL in a request is not served",
+        does: Does::Only(false),
+        words: NO_SQL,
     },
-    Fixed {
+    Gate {
         name: "AllowParameterizedSQLQuery",
-        value: false,
-        why: "SQL in a request is not served",
+        does: Does::Only(false),
+        words: NO_SQL,
     },
-    Fixed {
+    Gate {
         name: "AllowProxyRequestToClusters",
-        value: false,
-        why: "proxying to members is not served yet",
+        does: Does::Only(false),
+        words: "proxying to members is not served yet",
+    },
+    Gate {
+        name: "NotConvertToMemoryVersion",
+        does: Does::Nothing,
+        words: "objects are served as the member sent them",
+    },
+    Gate {
+        name: "AllAlpha",
+        does: Does::Only(false),
+        words: EACH,
+    },
+    Gate {
+        name: "AllBeta",
+        does: Does::Only(false),
+        words: EACH,
+    },
+    Gate {
+        name: "ContextualLogging",
+        does: Does::Nothing,
+        words: LOGGING,
+    },
+    Gate {
+        name: "LoggingAlphaOptions",
+        does: Does::Nothing,
+        words: LOGGING,
+    },
+    Gate {
+        name: "LoggingBetaOptions",
+        does: Does::Nothing,
+        words: LOGGING,
     },
 ];
 
@@ -143,14 +190,17 @@ pub(crate) fn parse(text: &str) -> Result<FeatureGates, String> {
         .filter(|pair| !pair.is_empty())
     {
         let (name, value) = parse_pair(pair)?;
-        let without_effect = WITHOUT_EFFECT.iter().find(|(known, _)| *known == name);
-        if let Some(switch) = gates.switch(name) {
-            *switch = value;
-        } else if let Some((_, done)) = without_effect {
-            let words = format!("feature gate {name}={value} changes nothing: {done}");
-            gates.without_effect.push(words);
-        } else {
-            check_fixed(name, value)?;
+        let Gate { does, words, .. } = named(name)?;
+        match does {
+            Does::Switches(switch) => *switch(&mut gates) = value,
+            Does::Nothing => {
+                let words = format!("feature gate {name}={value} changes nothing: {words}");
+                gates.without_effect.push(words);
+            }
+            Does::Only(only) if *only == value => {}
+            Does::Only(only) => {
+                return Err(format!("feature gate {name} can only be {only}: {words}"));
+            }
         }
     }
     Ok(gates)
@@ -166,54 +216,54 @@ fn parse_pair(pair: &str) -> Result<(&str, bool), String> {
     Ok((name.trim(), value))
 }
 
-fn check_fixed(name: &str, value: bool) -> Result<(), String> {
-    let gate = FIXED
-        .iter()
-        .find(|gate| gate.name == name)
-        .ok_or_else(|| format!("unknown feature gate {name}; known: {}", known()))?;
-    if gate.value == value {
-        return Ok(());
-    }
-    Err(format!(
-        "feature gate {name} can only be {}: {}",
-        gate.value, gate.why
-    ))
-}
-
-fn known() -> String {
-    let fixed = FIXED.iter().map(|gate| gate.name);
-    let without_effect = WITHOUT_EFFECT.iter().map(|(name, _)| *name);
-    let all = fixed.chain(without_effect).chain(SWITCHES);
-    all.collect::<Vec<_>>().join(", ")
+fn named(name: &str) -> Result<&'static Gate, String> {
+    let found = GATES.iter().find(|gate| gate.name == name);
+    found.ok_or_else(|| {
+        let known: Vec<_> = GATES.iter().map(|gate| gate.name).collect();
+        format!("unknown feature gate {name}; known: {}", known.join(", "))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// All that there are (clusterpedia `pkg/utils/feature`, the synchro's and the API server's, and those of Kubernetes' `component-base` that its synchro takes), each as it is if nothing is said.
+    const DEFAULTS: &str = "PruneManagedFields=true,PruneLastAppliedConfiguration=true,AllowSyncAllCustomResources=false,AllowSyncAllResources=false,\
+        HealthCheckerWithStandaloneTCP=false,ForcePaginatedListForResourceSync=false,StreamHandlePaginatedListForResourceSync=false,\
+        IgnoreSyncLease=false,ClusterAuthenticationFromSecret=false,RemainingItemCount=false,AllowRawSQLQuery=false,\
+        AllowParameterizedSQLQuery=false,AllowProxyRequestToClusters=false,NotConvertToMemoryVersion=false,AllAlpha=false,AllBeta=false,\
+        ContextualLogging=true,LoggingAlphaOptions=false,LoggingBetaOptions=true";
+
     #[test]
     fn gates_of_clusterpedia_are_known_by_name() {
         assert_eq!(parse(""), Ok(FeatureGates::default()));
         assert!(parse("PruneManagedFields=true, ClusterAuthenticationFromSecret=true").is_ok());
-        for name in SWITCHES {
-            let mut gates = parse(&format!("{name}=true")).expect("served");
-            assert_eq!(gates.switch(name), Some(&mut true), "{name}");
-            let mut gates = parse(&format!("{name}=false")).expect("served");
-            assert_eq!(gates.switch(name), Some(&mut false), "{name}");
+        for gate in GATES {
+            let Does::Switches(switch) = gate.does else {
+                continue;
+            };
+            for value in [true, false] {
+                let mut gates = parse(&format!("{}={value}", gate.name)).expect("served");
+                assert_eq!(*switch(&mut gates), value, "{}", gate.name);
+            }
         }
     }
 
-    /// All that there are (clusterpedia `pkg/utils/feature`, the synchro's and the API server's, and those of Kubernetes' `component-base` that its synchro takes), each as it is if nothing is said.
     #[test]
     fn clusterpedias_defaults_may_be_written_out() {
-        let defaults = "PruneManagedFields=true,PruneLastAppliedConfiguration=true,AllowSyncAllCustomResources=false,AllowSyncAllResources=false,\
-            HealthCheckerWithStandaloneTCP=false,ForcePaginatedListForResourceSync=false,StreamHandlePaginatedListForResourceSync=false,\
-            IgnoreSyncLease=false,ClusterAuthenticationFromSecret=false,RemainingItemCount=false,AllowRawSQLQuery=false,\
-            AllowParameterizedSQLQuery=false,AllowProxyRequestToClusters=false,NotConvertToMemoryVersion=false,AllAlpha=false,AllBeta=false,\
-            ContextualLogging=true,LoggingAlphaOptions=false,LoggingBetaOptions=true";
-        let gates = parse(defaults).expect("accepted");
-        assert!(!gates.allow_sync_all_resources && !gates.ignore_sync_lease);
-        assert_eq!(gates.without_effect.len(), 7, "{:?}", gates.without_effect);
+        let names = DEFAULTS
+            .split(',')
+            .map(|pair| pair.split_once('=').expect("a pair").0);
+        assert!(names.eq(GATES.iter().map(|gate| gate.name)));
+        let gates = parse(DEFAULTS).expect("accepted");
+        assert_eq!(gates.without_effect.len(), 6, "{:?}", gates.without_effect);
+        let others = FeatureGates {
+            cluster_authentication_from_secret: true,
+            without_effect: Vec::new(),
+            ..gates
+        };
+        assert_eq!(others, FeatureGates::default(), "one default is another");
     }
 
     #[test]
@@ -256,5 +306,42 @@ mod tests {
                 .expect_err("no bool")
                 .contains("neither")
         );
+    }
+
+    /// What a gate is in Clusterpedia if nothing is said.
+    fn there(name: &str) -> &'static str {
+        let mut pairs = DEFAULTS.split(',').filter_map(|pair| pair.split_once('='));
+        let found = pairs.find(|(known, _)| *known == name);
+        found.expect("each has a default").1
+    }
+
+    /// The rows of the table in the documentation.
+    fn rows() -> Vec<String> {
+        let row = |gate: &Gate| {
+            let mut defaults = FeatureGates::default();
+            let (here, words) = match gate.does {
+                Does::Switches(switch) => {
+                    (switch(&mut defaults).to_string(), gate.words.to_owned())
+                }
+                Does::Only(only) => (
+                    only.to_string(),
+                    format!("refused otherwise: {}", gate.words),
+                ),
+                Does::Nothing => (
+                    "either".to_owned(),
+                    format!("changes nothing: {}", gate.words),
+                ),
+            };
+            let (there, name) = (there(gate.name), gate.name);
+            format!("| `{name}` | {there} | {here} | {words} |")
+        };
+        GATES.iter().map(row).collect()
+    }
+
+    #[test]
+    fn the_documentation_has_a_row_for_each_gate() {
+        let text = include_str!("../../docs/feature-gates.md");
+        let written = text.lines().filter(|line| line.starts_with("| `"));
+        assert_eq!(written.collect::<Vec<_>>(), rows());
     }
 }

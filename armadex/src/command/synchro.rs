@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_control_plane::LeaseTerms;
-use armadex_synchro::{AllowedAddress, Config, ControlPlane, Gates, Metrics, lease_name};
+use armadex_synchro::{AllowedAddress, Config, ControlPlane, Gates, Metrics, Unpruned, lease_name};
 use clap::Args;
 use tracing::info;
 
@@ -185,6 +185,11 @@ fn config(
             allow_sync_all_custom_resources: gates.allow_sync_all_custom_resources,
             ignore_sync_lease: gates.ignore_sync_lease,
         },
+        unpruned: Unpruned {
+            managed_fields: !gates.prune_managed_fields,
+            last_applied: !gates.prune_last_applied_configuration,
+        },
+        ignores_secrets: !gates.cluster_authentication_from_secret,
         metrics,
     }
 }
@@ -230,6 +235,8 @@ mod tests {
             audit_every,
             streaming_lists,
             gates: _,
+            unpruned: _,
+            ignores_secrets: _,
             metrics: _,
         } = config;
         let names = [namespace].into_iter().chain(credential_namespaces);
@@ -304,6 +311,25 @@ mod tests {
             let config = config_by(&gates, &["--streaming-lists"]);
             assert_eq!(config.streaming_lists, streams, "{gate}");
         }
+    }
+
+    #[test]
+    fn what_is_pruned_and_whether_secrets_are_read_is_for_gates_to_say() {
+        let told = |gates: &str| {
+            let gates = crate::feature_gates::parse(gates).expect("gates");
+            let config = config_by(&gates, &[]);
+            let Unpruned {
+                managed_fields,
+                last_applied,
+            } = config.unpruned;
+            (managed_fields, last_applied, config.ignores_secrets)
+        };
+        assert_eq!(told(""), (false, false, false));
+        assert_eq!(told("PruneManagedFields=false"), (true, false, false));
+        let applied = "PruneLastAppliedConfiguration=false";
+        assert_eq!(told(applied), (false, true, false));
+        let secrets = "ClusterAuthenticationFromSecret=false";
+        assert_eq!(told(secrets), (false, false, true));
     }
 
     #[test]

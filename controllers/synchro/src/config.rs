@@ -16,6 +16,7 @@ use crate::fleet::owner::Owner;
 use crate::fleet::sharing::Sharing;
 use crate::incoming::budget::Budget;
 use crate::incoming::memory::ClusterMemory;
+use crate::incoming::prune::Unpruned;
 use crate::incoming::unfinished::Unfinished;
 use crate::parts::Parts;
 use crate::session::by_control_plane::ByControlPlane;
@@ -101,6 +102,10 @@ pub struct Config {
     pub streaming_lists: bool,
     /// What may be asked for.
     pub gates: Gates,
+    /// What is kept of objects that is taken out otherwise.
+    pub unpruned: Unpruned,
+    /// No Secret is read for what a PediaCluster refers to in `authenticationFrom`, which is ignored.
+    pub ignores_secrets: bool,
     /// Where the process counts; keep a reference to serve it.
     pub metrics: Arc<Metrics>,
 }
@@ -124,6 +129,8 @@ impl Default for Config {
             audit_every: Duration::from_secs(6 * 60 * 60),
             streaming_lists: false,
             gates: Gates::default(),
+            unpruned: Unpruned::default(),
+            ignores_secrets: false,
             metrics: Arc::default(),
         }
     }
@@ -283,6 +290,7 @@ impl Shared {
         SecretScope {
             default_namespace: self.config.namespace.clone(),
             allowed_namespaces: self.config.credential_namespaces.clone(),
+            ignored: self.config.ignores_secrets,
         }
     }
 }

@@ -29,6 +29,6 @@ pub use armadex_member::{AllowList, AllowedAddress, ControlPlane};
 pub use config::Config;
 pub use fleet::lease_name::lease_name;
 pub use fleet::run::{Error, run};
-pub use incoming::prune::{Rules as PruneRules, Skipped, prune, rules_version};
+pub use incoming::prune::{Rules as PruneRules, Skipped, Unpruned, prune, rules_version};
 pub use session::plan::{Gates, MemberRights, member_rights_of};
 pub use told::metrics::{ClusterMetrics, Counter, Metrics};

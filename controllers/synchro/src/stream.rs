@@ -42,7 +42,7 @@ use tracing::{debug, error, info, warn};
 use crate::config::Shared;
 use crate::incoming::convert::Converted;
 use crate::incoming::involved::Involved;
-use crate::incoming::prune::{Rules, rules_version};
+use crate::incoming::prune::{Level, Rules, rules_version};
 use crate::stream::begun::{Streamed, unless_nobody_reads_since};
 pub(crate) use crate::stream::connected::Connected;
 use crate::stream::objects::{Begins, ClusterObjects};
@@ -90,7 +90,10 @@ impl StreamContext {
 
     /// The number of the rules by which rows are made.
     fn rules_version(&self) -> i64 {
-        let pruning = rules_version(&self.resource.gvr);
+        let usual = rules_version(&self.resource.gvr);
+        let level = Level::of(&self.resource.gvr);
+        let unpruned = level.leaves(self.shared.config.unpruned);
+        let pruning = unpruned.rules_version(usual);
         let of_all = match &self.converted {
             Some(converted) => converted.rules_version(pruning),
             None => pruning,
@@ -205,7 +208,8 @@ impl Stream {
             &context.cluster_name,
             &context.resource.gvr,
             context.shared.config.max_object_bytes,
-        );
+        )
+        .leaving(context.shared.config.unpruned);
         let writer = Writer {
             shared: Arc::clone(&context.shared),
             cluster: context.cluster,

@@ -35,6 +35,11 @@ pub enum ConfigError {
         /// Why not.
         why: &'static str,
     },
+    /// Secrets are not read.
+    #[error(
+        "spec.authenticationFrom is ignored: the feature gate ClusterAuthenticationFromSecret is off"
+    )]
+    SecretsIgnored,
     /// A Secret is not there, or lacks the key.
     #[error("secret {namespace}/{name}: {problem}")]
     Secret {

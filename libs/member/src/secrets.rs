@@ -48,6 +48,8 @@ pub struct SecretScope {
     pub default_namespace: String,
     /// The namespaces that a reference may name; the default one always counts as among them.
     pub allowed_namespaces: BTreeSet<String>,
+    /// None is read, and what refers to one is ignored: the feature gate `ClusterAuthenticationFromSecret` is off.
+    pub ignored: bool,
 }
 
 /// What of a Secret counts.

@@ -37,6 +37,9 @@ pub fn referenced_secrets(spec: &PediaClusterSpec, scope: &SecretScope) -> BTree
     let Source::Secrets(from) = source(spec) else {
         return BTreeSet::new();
     };
+    if scope.ignored {
+        return BTreeSet::new();
+    }
     // Beside a kubeconfig nothing else counts.
     let counting = if from.kubeconfig.is_some() {
         1
@@ -66,7 +69,8 @@ pub fn validate(
     };
     let mut validated = match source(spec) {
         Source::Kubeconfig => asked.own_kubeconfig(),
-        Source::Inline => inline(spec, asked.skip).and_then(|connection| asked.own(connection)),
+        Source::Inline => asked.inline(),
+        Source::Secrets(_) if scope.ignored => asked.without_secrets(),
         Source::Secrets(AuthenticationFrom {
             kubeconfig: Some(reference),
             ..
@@ -191,6 +195,22 @@ impl Asked<'_> {
         let yaml = decode(field, &self.spec.kubeconfig)?;
         let read = kubeconfig::open(field, &yaml)?.read(self.skip)?;
         self.own(read.connection)
+    }
+
+    fn inline(&self) -> Result<Validated, ConfigError> {
+        self.own(inline(self.spec, self.skip)?)
+    }
+
+    /// Where no Secret is read. What refers to one has no whole credential beside it, which a way by the control plane does not need.
+    fn without_secrets(&self) -> Result<Validated, ConfigError> {
+        let way = self.spec.connection.as_ref();
+        if way.is_none_or(|way| way.control_plane_proxy.is_none()) {
+            return Err(ConfigError::SecretsIgnored);
+        }
+        let mut validated = self.inline()?;
+        let ignored = ConfigError::SecretsIgnored.to_string();
+        validated.warnings.push(ignored);
+        Ok(validated)
     }
 
     /// Of whoever wrote it.

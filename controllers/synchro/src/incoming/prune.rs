@@ -1,12 +1,13 @@
 //! From an object as a member sends it to the object as it is stored. Pure.
 //!
 //! The object is split at its first two levels only; what is kept is copied as text, never decoded and encoded again. Taken out:
-//! `managedFields`, the `last-applied-configuration` annotation, `resourceVersion`, `apiVersion`, `kind` and, at level
+//! `managedFields` and the `last-applied-configuration` annotation (unless they are to be kept: [`Unpruned`]), `resourceVersion`, `apiVersion`, `kind` and, at level
 //! [`Level::Keys`], the values of a Secret, of its annotations as well. Put in: the annotation that names the cluster.
 
 mod fields;
 mod head;
 mod members;
+mod unpruned;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use bytes::Bytes;
 use head::Head;
 pub(crate) use head::{Salvaged, is_fit, salvage};
 use members::{Member, last, members};
+pub use unpruned::Unpruned;
 
 /// Names the cluster of an object; clients of Clusterpedia read it.
 const CLUSTER_ANNOTATION: &str = "shadow.clusterpedia.io/cluster-name";
@@ -62,11 +64,19 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    fn of(resource: &GroupVersionResource) -> Self {
+    pub(crate) fn of(resource: &GroupVersionResource) -> Self {
         if resource.group.is_empty() && resource.resource == "secrets" {
             Self::Keys
         } else {
             Self::Full
+        }
+    }
+
+    /// What of these parts is kept. Where values are taken out they would bring them back: `kubectl apply` writes each value of a Secret into the annotation.
+    pub(crate) fn leaves(self, unpruned: Unpruned) -> Unpruned {
+        match self {
+            Self::Full => unpruned,
+            Self::Keys => Unpruned::default(),
         }
     }
 }
@@ -87,6 +97,8 @@ pub struct Rules {
     /// `"shadow.clusterpedia.io/cluster-name":"member1"`.
     annotation: String,
     level: Level,
+    /// Beside what is kept always.
+    unpruned: Unpruned,
     fields: &'static [Field],
     max_bytes: usize,
 }
@@ -108,9 +120,20 @@ impl Rules {
             // A cluster name is a DNS name and needs no escape.
             annotation: format!("\"{CLUSTER_ANNOTATION}\":\"{cluster}\""),
             level: Level::of(resource),
+            unpruned: Unpruned::default(),
             fields: indexed(&resource.group, &resource.resource),
             max_bytes,
         }
+    }
+
+    /// The same with these parts kept, where objects are kept as a whole.
+    pub(crate) fn leaving(self, unpruned: Unpruned) -> Self {
+        Self { unpruned, ..self }
+    }
+
+    /// What is kept of an object that is not always.
+    fn unpruned(&self) -> Unpruned {
+        self.level.leaves(self.unpruned)
     }
 }
 
@@ -153,7 +176,12 @@ fn write_body(
 ) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(size);
     for member in metadata {
-        if !["managedFields", "resourceVersion", "annotations"].contains(&member.name.as_ref()) {
+        let is_kept = match member.name.as_ref() {
+            "resourceVersion" | "annotations" => false,
+            "managedFields" => rules.unpruned().managed_fields,
+            _ => true,
+        };
+        if is_kept {
             member.write(&mut out);
             out.push(b',');
         }
@@ -186,7 +214,8 @@ fn write_annotations(out: &mut Vec<u8>, found: Option<&str>, rules: &Rules) -> R
     out.extend_from_slice(b"\"annotations\":{");
     for member in found {
         let name = member.name.as_ref();
-        if [LAST_APPLIED, CLUSTER_ANNOTATION].contains(&name) {
+        let is_pruned = name == LAST_APPLIED && !rules.unpruned().last_applied;
+        if is_pruned || name == CLUSTER_ANNOTATION {
             continue;
         }
         if rules.level == Level::Full || PLAIN_ANNOTATIONS.contains(&name) {

@@ -102,6 +102,7 @@ mod tests {
             scope: SecretScope {
                 default_namespace: "clusterpedia-system".into(),
                 allowed_namespaces: BTreeSet::new(),
+                ignored: false,
             },
             secrets: [(id, Arc::new(content))].into(),
             policy: Policy::Absent,

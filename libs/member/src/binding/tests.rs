@@ -120,6 +120,7 @@ impl World {
         let scope = SecretScope {
             default_namespace: HOME.into(),
             allowed_namespaces: [MEMBERS.to_owned()].into(),
+            ignored: false,
         };
         validate(
             &self.spec,

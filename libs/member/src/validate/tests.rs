@@ -15,6 +15,7 @@ fn scope() -> SecretScope {
     SecretScope {
         default_namespace: "clusterpedia-system".into(),
         allowed_namespaces: BTreeSet::from(["karmada-cluster".to_owned()]),
+        ignored: false,
     }
 }
 
@@ -451,5 +452,40 @@ fn a_member_is_only_where_members_may_be() {
     assert_eq!(
         error,
         "the API server's URL leads to no address that members may have (--member-addresses)"
+    );
+}
+
+#[test]
+fn what_refers_to_secrets_is_ignored_where_none_is_read() {
+    let closed = SecretScope {
+        ignored: true,
+        ..scope()
+    };
+    let of_secret = PediaClusterSpec {
+        apiserver: "https://member:6443".into(),
+        authentication_from: Some(AuthenticationFrom {
+            token: Some(reference("", "credentials", "token")),
+            ..AuthenticationFrom::default()
+        }),
+        ..PediaClusterSpec::default()
+    };
+    let data = secrets(&[("clusterpedia-system", "credentials", "token", b"t")]);
+    let check = |spec: &PediaClusterSpec, scope: &SecretScope| {
+        let policy = Policy::Rendered(RenderedConnection::of(spec));
+        let made = validate(spec, scope, &data, &policy, &AllowList::default());
+        made.map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(check(&of_secret, &scope()), Ok(()));
+    assert!(referenced_secrets(&of_secret, &closed).is_empty());
+    let ignored = "spec.authenticationFrom is ignored: the feature gate ClusterAuthenticationFromSecret is off";
+    assert_eq!(check(&of_secret, &closed), Err(ignored.to_owned()));
+    let inline = PediaClusterSpec {
+        authentication_from: of_secret.authentication_from.clone(),
+        ..with_token()
+    };
+    assert_eq!(
+        check(&inline, &closed),
+        Ok(()),
+        "they do not count beside it"
     );
 }

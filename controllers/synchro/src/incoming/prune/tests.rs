@@ -329,3 +329,47 @@ fn what_cannot_be_stored_is_named_without_its_content() {
         assert!(skipped.reason.contains(words), "{}", skipped.reason);
     }
 }
+
+/// What is kept of the metadata of an object with all that may be taken out, its rules' number beside it.
+fn kept(resource: &str, unpruned: Unpruned) -> (Vec<String>, i64) {
+    let rules = rules(resource).leaving(unpruned);
+    let json = format!(
+        r#"{{"metadata":{{"name":"o","namespace":"n","managedFields":[{{"manager":"m"}}],"annotations":{{"{LAST_APPLIED}":"secret"}}}}}}"#
+    );
+    let object = prune(json.as_bytes(), &rules).unwrap();
+    let served = served(&object);
+    let (metadata, annotations) = (&served["metadata"], &served["metadata"]["annotations"]);
+    let found = [
+        (metadata.get("managedFields"), "managedFields"),
+        (annotations.get(LAST_APPLIED), "last applied"),
+    ];
+    let found = found.into_iter().filter(|(found, _)| found.is_some());
+    let gvr = GroupVersionResource::new("", "v1", resource);
+    let unpruned = Level::of(&gvr).leaves(unpruned);
+    let number = unpruned.rules_version(rules_version(&gvr));
+    (found.map(|(_, name)| name.to_owned()).collect(), number)
+}
+
+#[test]
+fn what_may_be_taken_out_is_kept_where_that_is_wanted_and_never_of_secrets() {
+    let mut numbers = std::collections::BTreeSet::new();
+    for (managed_fields, last_applied) in
+        [(false, false), (true, false), (false, true), (true, true)]
+    {
+        let unpruned = Unpruned {
+            managed_fields,
+            last_applied,
+        };
+        let (found, number) = kept("configmaps", unpruned);
+        let is_kept = |name: &str| found.iter().any(|found| found == name);
+        assert_eq!(is_kept("managedFields"), managed_fields);
+        assert_eq!(is_kept("last applied"), last_applied);
+        numbers.insert(number);
+        assert_eq!(
+            kept("secrets", unpruned),
+            kept("secrets", Unpruned::default())
+        );
+        assert_eq!(kept("secrets", unpruned).0, Vec::<String>::new());
+    }
+    assert_eq!(numbers.len(), 4, "each makes rows anew");
+}
