@@ -196,6 +196,37 @@ pub(crate) async fn in_time<F: Future<Output = bool>>(what: &str, holds: impl Fn
     panic!("{what} did not come");
 }
 
+/// Waits for something that has to come before so much time has passed. The clock stands still while the member, the store and the synchro do what they have to
+/// do, and goes on by steps in between: how long a busy machine takes for that is no part of it.
+pub(crate) async fn within<F: Future<Output = bool>>(
+    limit: Duration,
+    what: &str,
+    holds: impl Fn() -> F,
+) {
+    const STEP: Duration = Duration::from_millis(500);
+    const LOOKS: usize = 20;
+    let look = || tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_millis(10)));
+    // While something blocks a clock that stands still does not go on by itself.
+    let (stays, blocks) = std::sync::mpsc::channel::<()>();
+    let blocking = tokio::task::spawn_blocking(move || blocks.recv());
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    let mut looks = 0;
+    while !holds().await {
+        let passed = begun.elapsed();
+        assert!(passed < limit, "{what} did not come within {limit:?}");
+        look().await.expect("a look");
+        looks += 1;
+        if looks % LOOKS == 0 {
+            tokio::time::advance(STEP).await;
+        }
+    }
+    tokio::time::resume();
+    drop(stays);
+    // It ends because nobody can tell it anything any more.
+    let _ = blocking.await.expect("it blocked");
+}
+
 /// Waits for something that nobody tells.
 pub(crate) async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
     let wait = async {

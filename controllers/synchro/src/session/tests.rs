@@ -1,6 +1,7 @@
 //! Members that die and return, that do not say what they serve, and that are others; kinds that come and go. With scripted members and a
 //! real store.
 
+mod coming;
 mod converted;
 mod customs;
 mod failing;

@@ -61,6 +61,9 @@ struct CoreEvent {
     about: String,
 }
 
+/// A version and its kinds, if its API server answers.
+type ServedVersion<'a> = (&'a str, Option<&'a [&'a str]>);
+
 /// The code of an answer that begins and never ends.
 const NEVER: u16 = 0;
 /// No test adds so many pods before they are told.
@@ -160,6 +163,34 @@ impl ScriptedMember {
         let told = format!(
             r#"{{"kind":"APIGroupDiscoveryList","items":[{{"metadata":{{"name":"shop.example"}},"versions":[{served}]}}]}}"#
         );
+        bodies.insert("/apis".to_owned(), told);
+    }
+
+    /// It serves these groups and no others, each in these versions, the first of which it would rather have, with these kinds: there is one object of each,
+    /// `n/a`. A version without a list of kinds is one whose API server does not answer.
+    pub(crate) fn serves_groups(&self, groups: &[(&str, &[ServedVersion<'_>])]) {
+        let mut bodies = self.script.bodies.lock().expect("no panic");
+        let mut served = |group: &str, (version, plurals): ServedVersion<'_>| {
+            let Some(plurals) = plurals else {
+                return format!(r#"{{"version":"{version}","freshness":"Stale"}}"#);
+            };
+            let kinds = plurals.iter().map(|plural| {
+                let list = r#"{"metadata":{"resourceVersion":"10"},"items":[{"metadata":{"name":"a","namespace":"n","uid":"a","resourceVersion":"5"}}]}"#;
+                bodies.insert(format!("/apis/{group}/{version}/{plural}"), list.to_owned());
+                format!(
+                    r#"{{"resource":"{plural}","responseKind":{{"kind":"{plural}"}},"scope":"Namespaced","verbs":["list","watch"]}}"#
+                )
+            });
+            let kinds = kinds.collect::<Vec<_>>().join(",");
+            format!(r#"{{"version":"{version}","resources":[{kinds}]}}"#)
+        };
+        let groups = groups.iter().map(|(group, versions)| {
+            let versions = versions.iter().map(|version| served(group, *version));
+            let versions = versions.collect::<Vec<_>>().join(",");
+            format!(r#"{{"metadata":{{"name":"{group}"}},"versions":[{versions}]}}"#)
+        });
+        let groups = groups.collect::<Vec<_>>().join(",");
+        let told = format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{groups}]}}"#);
         bodies.insert("/apis".to_owned(), told);
     }
 
