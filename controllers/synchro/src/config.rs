@@ -156,7 +156,7 @@ pub(crate) struct Shared {
     /// What may be held on the way there.
     budget: Budget,
     /// What may be held of objects that have not come in as a whole.
-    unfinished: Arc<Unfinished>,
+    pub(crate) unfinished: Arc<Unfinished>,
     /// Members that may be asked their first questions now.
     pub(crate) reaching: Reaching,
     /// Members that the control plane may be asked for now.

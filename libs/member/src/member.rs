@@ -389,7 +389,7 @@ impl Member {
         let answer = async {
             let _ahead = seat.connection().await;
             let headers = self.headers_for(path, accept)?;
-            let response = self.ask(client, path, headers).await?;
+            let response = self.ask_plainly(client, path, headers).await?;
             // Pings of HTTP/2 go through a tunnel, what TCP does to keep a connection alive does not.
             let breaks = match self.leads {
                 Leads::Straight => true,
@@ -470,7 +470,7 @@ impl Member {
         let headers = self.headers_unless(path, accept, Some(known))?;
         let answer = async {
             let client = self.connections().for_question();
-            let response = self.ask(client, path, headers).await?;
+            let response = self.ask_plainly(client, path, headers).await?;
             if response.status() == StatusCode::NOT_MODIFIED {
                 return Ok(true);
             }
@@ -491,7 +491,7 @@ impl Member {
         let headers = self.headers_unless(path, accept, known)?;
         let answer = async {
             let client = self.connections().requests.clone();
-            let response = self.ask(client, path, headers).await?;
+            let response = self.ask_plainly(client, path, headers).await?;
             if known.is_some() && response.status() == StatusCode::NOT_MODIFIED {
                 return Ok(None);
             }
@@ -505,9 +505,8 @@ impl Member {
 
     async fn text(&self, path: &str) -> Result<Vec<u8>, MemberError> {
         let headers = self.headers_for(path, "*/*")?;
-        let response = self
-            .ask(self.connections().for_question(), path, headers)
-            .await?;
+        let client = self.connections().for_question();
+        let response = self.ask_plainly(client, path, headers).await?;
         let body = body(response, PROBE_TIMEOUT, failed_checks).await?;
         let (bytes, _) = body.collect(ERROR_BYTES).await?;
         Ok(bytes)
@@ -521,7 +520,7 @@ impl Member {
         silence: Duration,
     ) -> Result<ByteStream, MemberError> {
         let headers = self.headers_for(path, accept)?;
-        let response = self.ask(client, path, headers).await?;
+        let response = self.ask_plainly(client, path, headers).await?;
         body(response, silence, no_words).await
     }
 
@@ -544,6 +543,23 @@ impl Member {
             headers.insert(IF_NONE_MATCH, known);
         }
         Ok(headers)
+    }
+
+    /// The same of an answer that comes as it is. One that is compressed all the same would be taken for what a member says: of a watch each line for an object that is
+    /// left out.
+    async fn ask_plainly(
+        &self,
+        client: HttpClient,
+        path: &str,
+        headers: HeaderMap,
+    ) -> Result<Response<Incoming>, MemberError> {
+        let response = self.ask(client, path, headers).await?;
+        let is_packed = Coding::of(response.headers()) != Coding::None;
+        if is_packed && response.status().is_success() {
+            let problem = "it is compressed, which nobody asked for";
+            return Err(MemberError::malformed(path, problem));
+        }
+        Ok(response)
     }
 
     async fn ask(

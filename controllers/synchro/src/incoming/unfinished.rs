@@ -86,6 +86,12 @@ impl Unfinished {
         })
     }
 
+    /// How much is held now.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.lock().bytes
+    }
+
     fn lock(&self) -> MutexGuard<'_, Held> {
         lock(&self.held)
     }

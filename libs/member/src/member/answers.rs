@@ -368,3 +368,117 @@ async fn a_refusal_may_come_compressed_and_no_more_of_it_is_unpacked_than_is_rea
         assert_eq!(words(&body).await, unread);
     }
 }
+
+/// Answers whatever is asked with this, compressed, though nobody asked for that.
+fn packed_unasked(body: Vec<u8>) -> Member {
+    let dial = move || {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        let body = body.clone();
+        tokio::spawn(async move {
+            let mut socket = BufReader::new(far);
+            let mut line = String::new();
+            while line != "\r\n" && !line.contains("gzip") {
+                line.clear();
+                socket.read_line(&mut line).await?;
+            }
+            assert_eq!(line, "\r\n", "it is not asked for");
+            let head = "HTTP/1.1 200 X\r\ncontent-encoding: gzip\r\nconnection: close\r\n\r\n";
+            socket.write_all(head.as_bytes()).await?;
+            socket.write_all(&body).await
+        });
+        near
+    };
+    Member::through_pipes(&Connection::plain("http://member"), dial).expect("a member")
+}
+
+#[tokio::test]
+async fn what_comes_compressed_though_nobody_asked_for_it_is_refused() {
+    let list = br#"{"kind":"List","metadata":{"resourceVersion":"7"},"items":[]}"#;
+    let member = packed_unasked(gzip(list));
+    let pods = GroupVersionResource::new("", "v1", "pods");
+    let page = ListRequest {
+        resource: &pods,
+        limit: 500,
+        continue_token: None,
+        field_selector: None,
+    };
+    let watch = WatchRequest {
+        resource: &pods,
+        resource_version: "7",
+        timeout_seconds: 60,
+        field_selector: None,
+    };
+    let errors = [
+        member.list(&page).await.err(),
+        member.list_metadata(&page).await.err(),
+        member.watch(&watch).await.err(),
+        member.collection_version(&page).await.err(),
+        member.version().await.err(),
+        member.told(Room::Usual).await.err(),
+    ];
+    for error in errors {
+        let error = error.expect("a refusal").to_string();
+        assert!(
+            error.contains("it is compressed, which nobody asked for"),
+            "{error}"
+        );
+    }
+}
+
+/// What is made of it is counted before any of it is looked at.
+#[tokio::test]
+async fn of_a_hundred_megabytes_that_were_packed_into_little_next_to_nothing_is_unpacked() {
+    let bomb = {
+        use std::io::Write as _;
+        let best = flate2::Compression::best();
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), best);
+        encoder.write_all(&vec![b' '; 100 << 20]).expect("memory");
+        encoder.finish().expect("memory")
+    };
+    assert!(bomb.len() < 200 << 10, "{}", bomb.len());
+    let dial = move || {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        tokio::spawn(packed(far, ["200", "gzip"], bomb.clone()));
+        near
+    };
+    let member = Member::through_pipes(&Connection::plain("http://member"), dial);
+    let (member, pods) = (
+        member.expect("a member"),
+        GroupVersionResource::new("", "v1", "pods"),
+    );
+    let page = ListRequest {
+        resource: &pods,
+        limit: 500,
+        continue_token: None,
+        field_selector: None,
+    };
+    let mut list = member.list_compressed(&page).await.expect("an answer");
+    let mut unpacked = 0;
+    let error = loop {
+        match list.next().await.expect("it is no whole list") {
+            Ok(piece) => unpacked += piece.len(),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("what is compressed is no list"), "{error}");
+    assert!(unpacked < 10 << 20, "{unpacked}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_tells_of_a_hundred_thousand_kinds_is_told_so_and_not_believed() {
+    let kinds = (0..100_000).map(|number| {
+        format!(
+            r#"{{"resource":"k{number}","responseKind":{{"kind":"K"}},"verbs":["list","watch"]}}"#
+        )
+    });
+    let kinds = kinds.collect::<Vec<_>>().join(",");
+    let said = format!(
+        r#"{{"kind":"APIGroupDiscoveryList","items":[{{"metadata":{{"name":"shop.example"}},"versions":[{{"version":"v1","resources":[{kinds}]}}]}}]}}"#
+    );
+    let hostile = member(&said, "", Duration::ZERO);
+    let usual = hostile.told(Room::Usual).await.expect_err("no room");
+    assert!(matches!(usual, MemberError::Large), "{usual}");
+    let large = hostile.told(Room::Large).await.expect_err("too many");
+    let words = large.to_string();
+    assert!(words.contains("10000") && words.len() < 500, "{words}");
+}

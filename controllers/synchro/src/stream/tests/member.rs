@@ -50,9 +50,11 @@ pub(super) struct Answer {
     status: u16,
     /// How long it asks to be left alone, in a header.
     retry_after: Option<&'static str>,
+    /// What its clock shows; empty: it does not say.
+    date: &'static str,
     body: String,
     /// What else of it comes, and after which time.
-    parts: Vec<(Duration, String)>,
+    parts: Vec<(Duration, Arc<str>)>,
     then: Then,
     after: Duration,
 }
@@ -81,6 +83,7 @@ impl Answer {
         Self {
             status,
             retry_after: None,
+            date: "",
             body: body.into(),
             parts: Vec::new(),
             then: Then::End(Duration::ZERO),
@@ -121,8 +124,21 @@ impl Answer {
 
     /// More of the body comes, after a while.
     pub(super) fn and_then(mut self, after: Duration, part: &str) -> Self {
-        self.parts.push((after, part.to_owned()));
+        self.parts.push((after, part.into()));
         self
+    }
+
+    /// The same so many times, one after the other.
+    pub(super) fn and_then_times(mut self, times: usize, after: Duration, part: &str) -> Self {
+        let part: Arc<str> = part.into();
+        let parts = std::iter::repeat_n((after, part), times);
+        self.parts.extend(parts);
+        self
+    }
+
+    /// By a clock that shows this.
+    pub(super) fn dated(self, date: &'static str) -> Self {
+        Self { date, ..self }
     }
 
     /// From this text on the body comes after a while.
@@ -248,8 +264,12 @@ async fn serve(pipe: DuplexStream, script: Arc<Script>) {
     tokio::time::sleep(answer.after).await;
     let retry_after = answer.retry_after;
     let retry_after = retry_after.map(|seconds| format!("retry-after: {seconds}\r\n"));
+    let date = match answer.date {
+        "" => String::new(),
+        date => format!("date: {date}\r\n"),
+    };
     let mut text = format!(
-        "HTTP/1.1 {} X\r\n{}transfer-encoding: chunked\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 {} X\r\n{date}{}transfer-encoding: chunked\r\nconnection: close\r\n\r\n",
         answer.status,
         retry_after.unwrap_or_default()
     );
