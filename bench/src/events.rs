@@ -21,7 +21,7 @@ use crate::table::{self, Row};
 use made::Maker;
 use report::{Report, Searched, Spent};
 
-const RULES: Rules = Rules(1);
+const RULES: Rules = Rules::of_all(1);
 /// Changes of one write.
 const BATCH: usize = 500;
 /// Each way is measured so often.

@@ -40,7 +40,7 @@ const AT_ONCE: usize = 8;
 const TIMES: u32 = 20;
 /// A page has no more bytes than this.
 const PAGE_BYTES: usize = 4 << 20;
-const RULES: Rules = Rules(1);
+const RULES: Rules = Rules::of_all(1);
 /// Rows of a step of the periodic work, as a synchro asks for them.
 const REMOVED: u32 = 2_000;
 /// Of so many pods of a cluster one is asked for by its name.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use armadex_control_plane::LeaseTerms;
 use armadex_synchro::{AllowedAddress, Config, ControlPlane, Gates, Metrics, Unpruned, lease_name};
 use clap::Args;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::admin::AdminFlags;
 use crate::control_plane::ControlPlaneFlags;
@@ -18,6 +18,9 @@ use crate::store::StoreFlags;
 
 /// Ten years: beyond what clocks count lies no period. Who wants no audits says 0.
 const LONGEST_PERIOD: u64 = 10 * 365 * 24 * 60 * 60;
+
+/// Earlier releases took this gate and did nothing with it.
+const WITHOUT_SECRETS: &str = "feature gate ClusterAuthenticationFromSecret=false: no Secret is read, so clusters whose credentials lie in Secrets are not synced any more; leave the gate out if they are to be";
 
 /// Copy the resources of the members into the store.
 ///
@@ -117,6 +120,9 @@ pub(crate) fn start(
         info!(
             "feature gate ForcePaginatedListForResourceSync=true turns --streaming-lists off: lists are asked for in pages"
         );
+    }
+    if !gates.cluster_authentication_from_secret {
+        warn!("{WITHOUT_SECRETS}");
     }
     let (own, credentials) = (&flags.leader.own.namespace, &flags.credentials);
     warn_of_everybodys(credentials.credential_namespaces.iter().chain([own]));

@@ -7,7 +7,7 @@ use armadex_storage_sql::SqlStore;
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
-pub(super) const RULES: Rules = Rules(1);
+pub(super) const RULES: Rules = Rules::of_all(1);
 /// Clusters that come at the same time.
 const AT_ONCE: usize = 16;
 

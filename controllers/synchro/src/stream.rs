@@ -88,20 +88,19 @@ impl StreamContext {
         }
     }
 
-    /// The number of the rules by which rows are made.
-    fn rules_version(&self) -> i64 {
+    /// By which rows are made, and which Events are kept. An edit of the kinds whose Events are kept leaves the form of those that stay.
+    fn stored_by(&self) -> armadex_storage::Rules {
         let usual = rules_version(&self.resource.gvr);
         let level = Level::of(&self.resource.gvr);
         let unpruned = level.leaves(self.shared.config.unpruned);
         let pruning = unpruned.rules_version(usual);
-        let of_all = match &self.converted {
+        let form = match &self.converted {
             Some(converted) => converted.rules_version(pruning),
             None => pruning,
         };
-        match &self.involved {
-            Some(involved) => involved.rules_version(of_all),
-            None => of_all,
-        }
+        let involved = self.involved.as_deref();
+        let stream = involved.map_or(form, |involved| involved.rules_version(form));
+        armadex_storage::Rules { form, stream }
     }
 
     /// Whether an object is one of those that are kept.
@@ -214,11 +213,12 @@ impl Stream {
             shared: Arc::clone(&context.shared),
             cluster: context.cluster,
             resource: Arc::clone(&context.resource),
+            rules: Box::new(context.stored_by()),
             report: Arc::clone(&context.report),
             objects: Arc::clone(&context.objects),
             metrics: Arc::clone(&context.metrics),
             cancel: context.cancel.clone(),
-            what: who(&context),
+            what: who(&context).into(),
         };
         // The member has said who it is before its streams began.
         let doubted = context.connected.since();
@@ -372,18 +372,19 @@ impl Stream {
         } = self;
         let sink = &context.shared.sink;
         let owner = context.shared.owner.text();
-        let rules = armadex_storage::Rules(context.rules_version());
         let opened = writer
-            .attempt(|| sink.open(context.cluster, &owner, &context.resource, rules))
+            .attempt(|| sink.open(context.cluster, &owner, &context.resource, *writer.rules))
             .await?;
         let stream = match opened {
             Ok(stream) => stream,
             Err(refused) => return Ok(self.failed_for(refused.reason())),
         };
+        let is_unlisted = |position: &MemberPosition| position.phase == Phase::Listing;
+        let is_to_compare = stream.position.as_ref().is_some_and(is_unlisted);
         self.opened = Some(Opened {
             resource: stream.resource,
             epoch: stream.epoch,
-            rules,
+            is_narrowed: context.involved.is_some() && is_to_compare,
         });
         let taken_up = self.take_up(stream.position, stream.hidden).await?;
         if let Outcome::Opened(position) = &taken_up {

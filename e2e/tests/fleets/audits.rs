@@ -186,7 +186,7 @@ async fn pods(
     let states = store.streams(cluster).await?;
     let state = states.iter().find(|state| state.resource.gvr == pods);
     let resource: &ResourceType = &state.context("pods are not synced")?.resource;
-    let rules = Rules(armadex_synchro::rules_version(&pods));
+    let rules = Rules::of_all(armadex_synchro::rules_version(&pods));
     let stream = store.open(cluster, owner, resource, rules).await?;
     let rows = store.versions(cluster, stream.resource, None, 2).await?;
     let batch = Batch {

@@ -11,10 +11,24 @@ pub struct ClusterId(pub i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(pub i32);
 
-/// What decides how an object of one type is stored: which parts are cut away, which terms are made of it. Two streams with equal
-/// rules store the same object in the same form.
+/// What decides which objects of one type a stream stores, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rules(pub i64);
+pub struct Rules {
+    /// Which parts of an object are cut away, which terms are made of it. Two streams with equal numbers store the same object in the same form; a row of another
+    /// number is another one.
+    pub form: i64,
+    /// The same, and which objects are kept. A stream whose rows are of another number is listed and compared anew; what did not change is
+    /// written anew only where its form differs.
+    pub stream: i64,
+}
+
+impl Rules {
+    /// Those of a stream that keeps all objects in this form.
+    #[must_use]
+    pub const fn of_all(form: i64) -> Self {
+        Self { form, stream: form }
+    }
+}
 
 /// Changes of one stream that are stored together with the position they lead to, or not at all; a large one in parts, the position with the last
 /// ([`crate::Sink::write`]).

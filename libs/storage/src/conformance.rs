@@ -125,6 +125,7 @@ macro_rules! stream_conformance {
             a_list_by_other_rules_that_finds_nothing_new_is_not_made_again,
             a_position_is_told_to_whoever_opens_the_stream_next,
             a_stream_of_other_rules_is_listed_and_stored_once_more,
+            a_stream_that_keeps_others_is_listed_and_what_stays_is_not_stored_once_more,
             a_stream_that_left_something_out_is_listed_by_whoever_opens_it_next,
             a_stream_with_rows_has_a_position,
             a_type_that_was_closed_is_listed_by_whoever_opens_it_next,

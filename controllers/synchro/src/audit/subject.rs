@@ -283,21 +283,21 @@ impl Subject {
     ) -> Result<ByteStream, MemberError> {
         let involved = self.report.involved();
         let selector = self.connected.selector(involved);
-        let request = ListRequest {
-            resource: &self.asked,
-            limit: PAGE,
-            continue_token: token,
-            field_selector: selector,
-        };
-        let member = &self.connected.member;
-        let body = async {
+        let (member, resource) = (&self.connected.member, &self.asked);
+        let request = |field_selector| async move {
+            let request = ListRequest {
+                resource,
+                limit: PAGE,
+                continue_token: token,
+                field_selector,
+            };
             match involved.is_some() {
                 true => member.list(&request).await,
                 false => member.list_metadata(&request).await,
             }
         };
-        let body = turn.wait_for(&self.turns, body).await;
-        body.inspect_err(|error| self.connected.answered_selector(selector, error))
+        let body = self.connected.selecting(selector, request);
+        turn.wait_for(&self.turns, body).await
     }
 
     async fn page(

@@ -12,8 +12,10 @@ use crate::incoming::prune::is_fit;
 /// One event of a watch. The object of an addition or change is left as it came.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {
-    /// The object is there, in this form.
+    /// The object is there, in this form, and may not have been.
     Put(&'a str),
+    /// The object was there, and is in this form now.
+    Modify(&'a str),
     /// The object is gone.
     Delete {
         /// Which one.
@@ -138,7 +140,8 @@ pub(crate) fn parse(line: &[u8]) -> Result<Event<'_>, &'static str> {
     let line: Line<'_> = serde_json::from_str(text).map_err(|_| "an event is not valid JSON")?;
     let object = line.object.get();
     match line.r#type {
-        "ADDED" | "MODIFIED" => Ok(Event::Put(object)),
+        "ADDED" => Ok(Event::Put(object)),
+        "MODIFIED" => Ok(Event::Modify(object)),
         "DELETED" => {
             let Metadata {
                 name,

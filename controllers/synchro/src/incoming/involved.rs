@@ -68,7 +68,7 @@ impl Involved {
         })
     }
 
-    /// The number of the rules by which such Events are stored, if that of all Events is this: rows of other kinds are taken away, and those that are missing listed.
+    /// The number of a stream of such Events, if that of all Events is this: rows of other kinds are taken away, and those that are missing listed.
     pub(crate) fn rules_version(&self, of_all: i64) -> i64 {
         let mut text = format!("{of_all} involved");
         for (kind, groups) in &self.kinds {

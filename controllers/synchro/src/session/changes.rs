@@ -235,7 +235,7 @@ impl Teller {
         };
         let (version, is_news) = match event::parse(line) {
             Err(_) => (None, true),
-            Ok(Event::Put(object)) => (event::version_of(object), true),
+            Ok(Event::Put(object) | Event::Modify(object)) => (event::version_of(object), true),
             Ok(Event::Delete { version, .. }) => (Some(version), true),
             Ok(Event::Bookmark { version, .. }) => (Some(version), false),
             Ok(Event::Error {

@@ -27,7 +27,7 @@ use self::chosen::{Chosen, Names};
 pub(crate) use self::customs::{Customs, Served};
 pub(crate) use self::keep::{Kept, Known};
 pub(crate) use self::list::List;
-use self::list::{ALL, Flaw};
+use self::list::{ALL, Flaw, MOST_ASKED};
 pub use self::rights::{MemberRights, member_rights_of};
 pub use self::scope::Gates;
 pub(crate) use self::scope::Scope;
@@ -145,7 +145,7 @@ fn strays(lists: &[Arc<List>]) -> Option<String> {
     };
     let is = if count == 1 { " is" } else { "" };
     Some(format!(
-        "Warning: eventsInvolvedResources: {name:?}{others}{is} ignored: name what is named in resources of the same entry, as it is there, or \"*\""
+        "Warning: eventsInvolvedResources: {name:?}{others}{is} ignored: name what is named in resources of the same entry, as it is there, or \"*\", and no more than {MOST_ASKED} in all"
     ))
 }
 

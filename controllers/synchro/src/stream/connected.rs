@@ -130,11 +130,23 @@ impl Connected {
         involved.filter(|_| selects)?.selector()
     }
 
-    /// This came of a request with a selector: one that it refuses (400) is not asked for again over this connection.
-    pub(crate) fn answered_selector(&self, selector: Option<&str>, error: &MemberError) {
-        if selector.is_some() && error.code() == Some(400) {
-            self.selects_nothing.store(true, Ordering::Relaxed);
+    /// Asks with a selector, if there is one, and once more without it where that is refused (400), which may be for anything that was asked. Where the same
+    /// is answered without it the selector is what was refused, and it is not asked for again over this connection.
+    pub(crate) async fn selecting<'s, T, F>(
+        &self,
+        selector: Option<&'s str>,
+        ask: impl Fn(Option<&'s str>) -> F,
+    ) -> Result<T, MemberError>
+    where
+        F: Future<Output = Result<T, MemberError>>,
+    {
+        match ask(selector).await {
+            Err(error) if selector.is_some() && error.code() == Some(400) => {}
+            answer => return answer,
         }
+        let answer = ask(None).await?;
+        self.selects_nothing.store(true, Ordering::Relaxed);
+        Ok(answer)
     }
 
     /// How far a collection of it is, by a list of one object's metadata.

@@ -180,7 +180,11 @@ impl Stream {
         if self.context.objects.fill_it()
             && let Some(stored) = self.writer.stored(self.opened()?).await?
         {
-            return Ok(stored.begins(self.size().await?));
+            let begins = stored.begins(self.size().await?);
+            return Ok(match begins {
+                Begins::Not if self.opened()?.is_narrowed => Begins::ToSweep,
+                begins => begins,
+            });
         }
         Ok(Begins::Whole { may_have: 0 })
     }
@@ -256,21 +260,22 @@ impl Stream {
     ) -> Result<ByteStream, MemberError> {
         let lists = &self.context.connected.lists;
         let selector = self.context.selector();
-        let request = ListRequest {
-            resource: self.context.asked(),
-            limit: listing.limit.objects(),
-            continue_token: listing.token.as_deref(),
-            field_selector: selector,
-        };
-        let member = &self.context.connected.member;
-        let page = async {
+        let (connected, resource) = (&self.context.connected, self.context.asked());
+        let (limit, continue_token) = (listing.limit.objects(), listing.token.as_deref());
+        let request = |field_selector| async move {
+            let request = ListRequest {
+                resource,
+                limit,
+                continue_token,
+                field_selector,
+            };
             match packs {
-                true => member.list_compressed(&request).await,
-                false => member.list(&request).await,
+                true => connected.member.list_compressed(&request).await,
+                false => connected.member.list(&request).await,
             }
         };
-        let page = turn.ask(lists, listing.token.is_some(), page).await;
-        page.inspect_err(|error| self.context.connected.answered_selector(selector, error))
+        let page = connected.selecting(selector, request);
+        turn.ask(lists, listing.token.is_some(), page).await
     }
 
     async fn read_page(
@@ -440,7 +445,7 @@ impl Stream {
         let flush = self.flush(gathering, position).await;
         listing.marked |= flush.is_ok();
         listing.only_sweeps |= match flush {
-            Ok(written) if listing.seen.len() > listing.may_have => {
+            Ok(written) if listing.seen.kept() > listing.may_have => {
                 self.writer.is_above_by(self.opened()?, written).await?
             }
             Ok(_) => false,

@@ -404,6 +404,9 @@ pub(crate) struct Seen {
     hasher: RandomState,
     /// Those of whole pages.
     before: usize,
+    /// Those that are not kept, and those of whole pages.
+    passed: u64,
+    passed_before: u64,
     /// What the page has brought so far.
     of_page: usize,
     pages: u32,
@@ -438,22 +441,30 @@ impl Seen {
     pub(crate) fn pass(&mut self, json: &[u8]) {
         self.hashes
             .push(self.hasher.hash_one(("passed over", json)));
+        self.passed += 1;
         self.of_page += 1;
     }
 
     /// A page that broke off is read again.
     fn begin_page(&mut self) {
         self.hashes.truncate(self.before);
+        self.passed = self.passed_before;
         self.of_page = 0;
     }
 
     fn end_page(&mut self) {
         self.before = self.hashes.len();
+        self.passed_before = self.passed;
     }
 
     /// Keys that the list has brought so far; one that came twice may count twice.
     pub(crate) fn len(&self) -> u64 {
         self.hashes.len() as u64
+    }
+
+    /// Those of them that are kept.
+    pub(crate) fn kept(&self) -> u64 {
+        self.len().saturating_sub(self.passed)
     }
 
     /// Keys that the page has brought so far.

@@ -97,15 +97,19 @@ impl Stream {
     /// Asks for one once it can be read.
     async fn begin_list(&self, turn: &mut Turn) -> Result<Result<Begun, MemberError>, Halt> {
         let (connected, lasts) = (&self.context.connected, self.pace.seconds());
-        let request = StreamedListRequest {
-            resource: self.context.asked(),
-            timeout_seconds: lasts,
-            field_selector: self.context.selector(),
+        let (resource, selector) = (self.context.asked(), self.context.selector());
+        let request = |field_selector| async move {
+            let request = StreamedListRequest {
+                resource,
+                timeout_seconds: lasts,
+                field_selector,
+            };
+            connected.member.list_and_watch(&request).await
         };
         let asked = async {
             turn.page(&connected.lists, false).await;
             let at = Instant::now();
-            let body = connected.member.list_and_watch(&request);
+            let body = connected.selecting(selector, request);
             let body = turn.wait_for(&connected.lists, body).await?;
             Ok::<_, MemberError>(Begun {
                 body,
@@ -270,7 +274,14 @@ impl Stream {
             {
                 Told::Passed(line.clone())
             }
-            Ok(Event::Put(json)) => {
+            // It may have been told before, about something else.
+            Ok(Event::Modify(object)) if !self.context.takes(object.as_bytes()) => {
+                match self.salvaged_key(&prune::salvage(object.as_bytes())) {
+                    Some(key) => Told::Item(Ok(Change::Delete(key))),
+                    None => Told::Passed(line.clone()),
+                }
+            }
+            Ok(Event::Put(json) | Event::Modify(json)) => {
                 let object = self.read_object(json.as_bytes());
                 Told::Item(object.map(Change::Put))
             }

@@ -37,6 +37,9 @@ impl Stream {
             false => self.mark(std::mem::replace(&mut sweep.marked, true)),
         };
         self.writer.write(opened, changes, position).await?;
+        if let Some(opened) = self.opened.as_mut().filter(|_| last.is_none()) {
+            opened.is_narrowed = false;
+        }
         if last.is_none() && !sweep.is_stored {
             let is_vain = std::mem::replace(&mut self.made_place, true);
             return Ok(match is_vain || self.context.objects.fill_it() {

@@ -4,6 +4,7 @@ mod audits;
 mod bursts;
 mod busy;
 mod crowd;
+mod events;
 mod full;
 mod identities;
 mod kinds;
@@ -122,8 +123,20 @@ impl Scene {
         &self,
         shared: Arc<Shared>,
         connected: Arc<Connected>,
+        of: (ClusterId, ResourceType),
+        objects: ClusterObjects,
+    ) -> Act {
+        self.run_keeping(shared, connected, of, objects, None)
+    }
+
+    /// Of what comes these are kept, or all.
+    fn run_keeping(
+        &self,
+        shared: Arc<Shared>,
+        connected: Arc<Connected>,
         (cluster, resource): (ClusterId, ResourceType),
         objects: ClusterObjects,
+        involved: Option<Involved>,
     ) -> Act {
         let (changed, metrics) = (Arc::<Notify>::default(), Arc::<ClusterMetrics>::default());
         let report = Report::new(Arc::clone(&changed), Timestamp::UNIX_EPOCH);
@@ -136,7 +149,7 @@ impl Scene {
             cluster_name: ClusterName::new("member1").unwrap(),
             resource: Arc::new(resource),
             converted: None,
-            involved: None,
+            involved: involved.map(Arc::new),
             report: Arc::clone(&report),
             objects: Arc::new(objects),
             metrics: Arc::clone(&metrics),

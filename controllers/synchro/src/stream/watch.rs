@@ -240,18 +240,21 @@ impl Stream {
     async fn request_watch(&self, version: &str) -> Result<Result<Begun, MemberError>, Halt> {
         let (at, lasts) = (Instant::now(), self.pace.seconds());
         let selector = self.context.selector();
-        let request = WatchRequest {
-            resource: self.context.asked(),
-            resource_version: version,
-            timeout_seconds: lasts,
-            field_selector: selector,
+        let (connected, resource) = (&self.context.connected, self.context.asked());
+        let request = |field_selector| async move {
+            let request = WatchRequest {
+                resource,
+                resource_version: version,
+                timeout_seconds: lasts,
+                field_selector,
+            };
+            connected.member.watch(&request).await
         };
+        let body = Box::pin(connected.selecting(selector, request));
         let body = tokio::select! {
             () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
-            body = self.context.connected.member.watch(&request) => body,
+            body = body => body,
         };
-        let body =
-            body.inspect_err(|error| self.context.connected.answered_selector(selector, error));
         Ok(body.map(|body| Begun {
             body,
             lines: Lines::new(self.incoming_limit()),
@@ -428,15 +431,20 @@ impl Stream {
             {
                 Ok((None, self.passed_over(object)))
             }
-            Ok(Event::Put(json)) => Ok(match self.read_object(json.as_bytes()) {
-                Ok(object) => {
-                    let version = object.resource_version.clone();
-                    (Some(Change::Put(object)), Reached::Event(version))
-                }
-                Err(Skipped { reason, .. }) => {
-                    self.left_out(&prune::salvage(json.as_bytes()), reason)
-                }
-            }),
+            Ok(Event::Modify(object)) if !self.context.takes(object.as_bytes()) => {
+                Ok(self.kept_no_more(object))
+            }
+            Ok(Event::Put(json) | Event::Modify(json)) => {
+                Ok(match self.read_object(json.as_bytes()) {
+                    Ok(object) => {
+                        let version = object.resource_version.clone();
+                        (Some(Change::Put(object)), Reached::Event(version))
+                    }
+                    Err(Skipped { reason, .. }) => {
+                        self.left_out(&prune::salvage(json.as_bytes()), reason)
+                    }
+                })
+            }
             Ok(Event::Delete { key, version, .. }) => {
                 self.context.report.settled(&key);
                 Ok((Some(Change::Delete(key)), Reached::Event(version)))
@@ -450,7 +458,16 @@ impl Stream {
         }
     }
 
-    /// Where an event leads to whose object is not kept, and was not before: what an Event is about does not change.
+    /// An object that is not kept and may have been before: core/v1 lets an Event come to be about something else.
+    fn kept_no_more(&self, object: &str) -> (Option<Change>, Reached) {
+        let key = self.salvaged_key(&prune::salvage(object.as_bytes()));
+        if let Some(key) = &key {
+            self.context.report.settled(key);
+        }
+        (key.map(Change::Delete), self.passed_over(object))
+    }
+
+    /// Where an event leads to whose object is not kept, and was not before.
     fn passed_over(&self, object: &str) -> Reached {
         let salvaged = prune::salvage(object.as_bytes());
         let version = salvaged.resource_version().unwrap_or_default();

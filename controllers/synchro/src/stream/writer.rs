@@ -54,12 +54,14 @@ pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cluster: ClusterId,
     pub(crate) resource: Arc<ResourceType>,
+    /// By which it stores; those that the stream is opened with. In a box, as the task of a stream has no room for both numbers.
+    pub(crate) rules: Box<Rules>,
     pub(crate) report: Arc<Report>,
     pub(crate) objects: Arc<ClusterObjects>,
     pub(crate) metrics: Arc<ClusterMetrics>,
     pub(crate) cancel: CancellationToken,
     /// Cluster and type, for logs.
-    pub(crate) what: String,
+    pub(crate) what: Box<str>,
 }
 
 /// The stream as it was opened.
@@ -67,7 +69,9 @@ pub(crate) struct Writer {
 pub(crate) struct Opened {
     pub(crate) resource: TypeId,
     pub(crate) epoch: i64,
-    pub(crate) rules: Rules,
+    /// Of Events some are kept, and more than these may be stored: a list frees place, though the member does not say how many there are. One such list is made, or in
+    /// a full cluster all would be read over and over.
+    pub(crate) is_narrowed: bool,
 }
 
 impl Writer {
@@ -129,7 +133,7 @@ impl Writer {
             cluster: self.cluster,
             resource: opened.resource,
             epoch: opened.epoch,
-            rules: opened.rules,
+            rules: *self.rules,
             whole: true,
             changes,
             position,

@@ -1,7 +1,7 @@
 //! A store that panics when a test says so, as a defect in what asks it would, that is not available, or whose answer is late.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -58,6 +58,8 @@ pub(crate) struct BreakingSink {
     hangs_at_labels: AtomicBool,
     hung_at_labels: AtomicUsize,
     is_of_other_rules: AtomicBool,
+    /// How many objects were stored that had been, in another form or version.
+    changed: AtomicU64,
 }
 
 impl BreakingSink {
@@ -79,6 +81,7 @@ impl BreakingSink {
             hangs_at_labels: AtomicBool::new(false),
             hung_at_labels: AtomicUsize::new(0),
             is_of_other_rules: AtomicBool::new(false),
+            changed: AtomicU64::new(0),
         }
     }
 
@@ -89,9 +92,17 @@ impl BreakingSink {
 
     fn rules(&self, rules: Rules) -> Rules {
         match self.is_of_other_rules.load(Ordering::Acquire) {
-            true => Rules(rules.0 ^ 1),
+            true => Rules {
+                form: rules.form ^ 1,
+                stream: rules.stream ^ 1,
+            },
             false => rules,
         }
+    }
+
+    /// How many objects were stored so far that had been, in another form or version.
+    pub(crate) fn changed(&self) -> u64 {
+        self.changed.load(Ordering::Acquire)
     }
 
     /// The purges that were asked for.
@@ -317,7 +328,9 @@ impl Sink for BreakingSink {
 
     async fn write(&self, mut batch: Batch) -> Answer<Written> {
         batch.rules = self.rules(batch.rules);
-        self.store.write(batch).await
+        let written = self.store.write(batch).await?;
+        self.changed.fetch_add(written.changed, Ordering::AcqRel);
+        Ok(written)
     }
 
     async fn keys(

@@ -83,7 +83,7 @@ impl TermHasher {
     /// One number for the form that an object is stored in: 40 bits tell its set of terms from the one it had before, 24 the rules that
     /// it was stored by.
     pub(crate) fn form(&self, terms: &TermSet, rules: Rules) -> i64 {
-        let rules = self.bytes(&rules.0.to_le_bytes()) & RULES_BITS;
+        let rules = self.bytes(&rules.form.to_le_bytes()) & RULES_BITS;
         self.terms_of_form(terms) | rules.cast_signed()
     }
 

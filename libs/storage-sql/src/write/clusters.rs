@@ -380,7 +380,7 @@ async fn hold(
 /// and compared anew; they are shown meanwhile.
 fn resumable(stream: &StreamRow, rules: Option<Rules>) -> Option<MemberPosition> {
     match stream.position.clone() {
-        Some(position) if rules.is_some_and(|rules| stream.rules == rules.0) => Some(position),
+        Some(position) if rules.is_some_and(|rules| stream.rules == rules.stream) => Some(position),
         Some(position) => Some(MemberPosition {
             phase: Phase::Listing,
             ..position

@@ -19,7 +19,7 @@ pub(crate) struct Prepared {
     pub(crate) resource: i32,
     pub(crate) epoch: i64,
     /// What the rows of the stream are of, should it be live after the batch.
-    pub(crate) rules: Rules,
+    pub(crate) rules: i64,
     /// What its bodies are packed with, if that was trained.
     pub(crate) trained: Option<Mark>,
     pub(crate) changes: Vec<PreparedChange>,
@@ -132,7 +132,10 @@ pub(crate) fn prepare(
         cluster: batch.cluster.0,
         resource: batch.resource.0,
         epoch: batch.epoch,
-        rules: if batch.whole { rules } else { Rules(!rules.0) },
+        rules: match batch.whole {
+            true => rules.stream,
+            false => !rules.stream,
+        },
         trained: packer.and_then(|_| dictionary.mark()),
         changes,
         position: batch.position,

@@ -344,7 +344,7 @@ fn moved(
         let moves = position.is_some() && position != stream.position.as_ref();
         // From the moment that a stream is live its rows are those of the rules.
         let settles = position.is_some_and(|position| position.phase == Phase::Live);
-        let renews = settles && batch.rules.0 != stream.rules;
+        let renews = settles && batch.rules != stream.rules;
         if staged.effects.is_empty() && !moves && !renews && !shows(stream, batch) {
             return None;
         }
@@ -355,7 +355,7 @@ fn moved(
                 epoch: batch.epoch,
             },
             position: position.or(stream.position.as_ref()).cloned(),
-            rules: if settles { batch.rules.0 } else { stream.rules },
+            rules: if settles { batch.rules } else { stream.rules },
             added: added.get(&batch.stream()).copied().unwrap_or(0),
         })
     });

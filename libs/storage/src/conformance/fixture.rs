@@ -232,7 +232,7 @@ impl Writer {
 }
 
 /// What the objects of these cases are made by.
-pub const RULES: Rules = Rules(1);
+pub const RULES: Rules = Rules::of_all(1);
 
 /// Far above what any case takes.
 const MOST_PAGES: usize = 100_000;

@@ -248,7 +248,7 @@ pub async fn own_fields_select_whether_or_not_they_were_indexed_before(fixture: 
     };
     put_events(fixture, &events, RULES, (0..27).map(indexed).collect()).await;
     check_own_fields(fixture).await;
-    let newer = Rules(RULES.0 + 1);
+    let newer = Rules::of_all(RULES.form + 1);
     let opened = fixture.sink.open(events.cluster, "", &kind, newer).await;
     let stream = opened.expect("opened");
     let events = Writer { stream, ..events };

@@ -16,7 +16,7 @@ use crate::{
 pub type Writes = (Arc<dyn Sink>, Box<dyn Any + Send + Sync>);
 
 /// By which a later release makes objects.
-const NEWER: Rules = Rules(RULES.0 + 1);
+const NEWER: Rules = Rules::of_all(RULES.form + 1);
 
 async fn opened_by(sink: &dyn Sink, rules: Rules) -> Writer {
     let cluster = sink.join(&name("member1"), "incarnation-1", "").await;
@@ -226,6 +226,26 @@ pub async fn a_stream_of_other_rules_is_listed_and_stored_once_more(sink: &dyn S
     assert_eq!(write(sink, batch()).await.unchanged, 1);
     let position = opened_by(sink, NEWER).await.stream.position;
     assert_eq!(position, Some(live("6")));
+}
+
+/// Which objects are kept may change, and how they are stored not: what stays is no change.
+pub async fn a_stream_that_keeps_others_is_listed_and_what_stays_is_not_stored_once_more(
+    sink: &dyn Sink,
+) {
+    let put = || [Change::Put(object("ns", "a").build())];
+    let pods = opened(sink).await;
+    write(sink, pods.batch(put(), Some(live("5")))).await;
+    let rules = Rules {
+        stream: RULES.stream + 1,
+        ..RULES
+    };
+    let again = opened_by(sink, rules).await;
+    assert_eq!(again.stream.position, Some(listing("5")));
+    let batch = again.batch(put(), Some(live("5")));
+    let written = write(sink, Batch { rules, ..batch }).await;
+    assert_eq!((written.changed, written.unchanged), (0, 1));
+    let position = opened_by(sink, rules).await.stream.position;
+    assert_eq!(position, Some(live("5")));
 }
 
 /// A quiet stream: its list by other rules has nothing to change and ends where the last one ended.

@@ -438,7 +438,7 @@ pub async fn other_rules_write_what_did_not_change(fixture: &Fixture) {
         fixture.pods_of("member1").await.stream.position,
         Some(live("5"))
     );
-    let newer = Rules(RULES.0 + 1);
+    let newer = Rules::of_all(RULES.form + 1);
     let kind = resource("", "pods", "Pod", true);
     let open = async || {
         fixture

@@ -6,7 +6,7 @@ use armadex_crds::GroupResources;
 
 /// In the place of a group, a version or a resource: each of them.
 pub(super) const ALL: &str = "*";
-/// Resources that one list may name: nobody names so many, and each is looked for in what the member serves.
+/// Resources that one list may name: nobody names so many, and each is looked for in what the member serves. Beside them it may ask for the Events of as many.
 pub(super) const MOST_ASKED: usize = 5_000;
 /// Versions that an entry may name, each of which is looked for with each of its resources: a group of a member has as many at the most.
 pub(super) const MOST_VERSIONS: usize = 50;
@@ -47,10 +47,7 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) fn new(entries: &[GroupResources]) -> Self {
-        let asked = entries.iter().map(|entry| {
-            let events = entry.events_involved_resources.len();
-            entry.resources.len().max(1).saturating_add(events)
-        });
+        let asked = entries.iter().map(|entry| entry.resources.len().max(1));
         let asked: usize = asked.sum();
         let flaw = match asked > MOST_ASKED {
             true => Some(Flaw::Resources(asked)),
@@ -62,37 +59,50 @@ impl List {
                 ..Self::default()
             };
         }
-        let strays = entries.iter().flat_map(strays);
-        let strays = Vec::from_iter(strays.map(String::as_str));
+        let mut strays = Vec::new();
         Self {
             is_of_all: entries.iter().any(|entry| entry.group == ALL),
-            strays: strays
-                .first()
-                .map(|first| ((*first).to_owned(), strays.len())),
-            entries: entries.iter().map(without_strays).collect(),
+            entries: without_strays(entries, &mut strays),
+            strays: strays.first().map(|first| (shown(first), strays.len())),
             flaw,
         }
     }
 }
 
-/// What an entry asks for the Events of without asking for it itself. Each that it does is named as it is in `resources`, in any case.
-fn strays(entry: &GroupResources) -> impl Iterator<Item = &String> {
-    let asked = entry.resources.iter();
-    let asked: BTreeSet<_> = asked.map(|name| name.to_ascii_lowercase()).collect();
-    let is_of_all = asked.contains(ALL);
-    let events = entry.events_involved_resources.iter();
-    events.filter(move |name| {
-        !is_of_all && *name != ALL && !asked.contains(&name.to_ascii_lowercase())
-    })
+/// The entries with the Events that they may ask for, and the names of the others: what an entry does not ask for itself, what nothing is called, and what is more
+/// than one list may name. What it asks for itself is named as it is in `resources`, in any case. That refuses no list: what it asks for beside its Events is synced.
+fn without_strays<'e>(
+    entries: &'e [GroupResources],
+    strays: &mut Vec<&'e str>,
+) -> Vec<GroupResources> {
+    let mut left = MOST_ASKED;
+    let entries = entries.iter().map(|entry| {
+        let asked = entry.resources.iter();
+        let asked: BTreeSet<_> = asked.map(|name| name.to_ascii_lowercase()).collect();
+        let is_asked_for = |name: &str| {
+            let is_it = name == ALL || asked.contains(ALL);
+            is_it || asked.contains(&name.to_ascii_lowercase())
+        };
+        let mut kept = Vec::new();
+        for name in &entry.events_involved_resources {
+            if left > 0 && name.len() <= MOST_NAME_BYTES && is_asked_for(name) {
+                left -= 1;
+                kept.push(name.clone());
+            } else {
+                strays.push(name);
+            }
+        }
+        GroupResources {
+            events_involved_resources: kept,
+            ..entry.clone()
+        }
+    });
+    entries.collect()
 }
 
-/// The entry with the Events that it may ask for.
-fn without_strays(entry: &GroupResources) -> GroupResources {
-    let mut entry = entry.clone();
-    let strays: BTreeSet<_> = strays(&entry).cloned().collect();
-    let events = &mut entry.events_involved_resources;
-    events.retain(|name| !strays.contains(name));
-    entry
+/// No more of a name than one may have.
+fn shown(name: &str) -> String {
+    name.chars().take(MOST_NAME_BYTES).collect()
 }
 
 fn flaw(entry: &GroupResources) -> Option<Flaw> {
@@ -100,10 +110,10 @@ fn flaw(entry: &GroupResources) -> Option<Flaw> {
         group,
         versions,
         resources,
-        events_involved_resources,
+        // Those that cannot be are ignored.
+        events_involved_resources: _,
     } = entry;
     let names = versions.iter().chain(resources).chain([group]);
-    let names = names.chain(events_involved_resources);
     let longest = names.map(String::len).max().unwrap_or_default();
     if longest > MOST_NAME_BYTES {
         return Some(Flaw::Name(longest));

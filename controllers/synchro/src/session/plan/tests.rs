@@ -375,7 +375,7 @@ fn what_is_asked_for_and_not_done_is_said_and_the_rest_goes_on() {
     };
     assert_snapshot!(
         check(&spec, Gates::default()).expect("the rest goes on"),
-        @r#"Warning: syncAllCustomResources is ignored: it needs the feature gate AllowSyncAllCustomResources; Warning: eventsInvolvedResources: "nodes" and 1 more are ignored: name what is named in resources of the same entry, as it is there, or "*"; Warning: not served by this version of Armadex: authorizationMode outer-only (requests are authorised inside as well)"#
+        @r#"Warning: syncAllCustomResources is ignored: it needs the feature gate AllowSyncAllCustomResources; Warning: eventsInvolvedResources: "nodes" and 1 more are ignored: name what is named in resources of the same entry, as it is there, or "*", and no more than 5000 in all; Warning: not served by this version of Armadex: authorizationMode outer-only (requests are authorised inside as well)"#
     );
     let plain = PediaClusterSpec {
         authorization_mode: Some(AuthorizationMode::Inner),

@@ -3,6 +3,7 @@
 use armadex_model::{GroupVersionResource, Query};
 
 use super::*;
+use crate::incoming::prune::Unpruned;
 
 const OF_POD: (&str, &str, &str) = ("of-pod", "Pod", "v1");
 const OF_MAP: (&str, &str, &str) = ("of-map", "ConfigMap", "v1");
@@ -93,6 +94,63 @@ async fn the_events_of_the_kinds_that_are_asked_for_are_synced_and_an_edit_of_th
     act.comes_to_show_events(&[]).await;
     act.stage.shows(&[POD]).await;
     act.fleet.shutdown().await;
+    assert_eq!(act.stage.breaking.changed(), 0, "what stays is no change");
+}
+
+/// An edit while no synchro runs, and none.
+#[tokio::test]
+async fn a_restart_lists_events_anew_where_other_kinds_are_asked_for() {
+    let mut act = Act::begin_with_events_of(&["pods", "configmaps"], true).await;
+    act.comes_to_show_events(&["m/n/of-map", "m/n/of-pod"])
+        .await;
+    act.until_asked_for("watch@10 events", 1).await;
+    act.fleet.shutdown().await;
+    act.fleet = act.stage.synchro("");
+    act.stage.relist(&mut act.fleet, [act.object.clone()]);
+    act.until_asked_for("watch@10 events", 2).await;
+    assert_eq!(act.asked("list events"), 1, "the set is the same");
+    act.fleet.shutdown().await;
+
+    let entry = &mut act.object.spec.sync_resources[0];
+    entry.events_involved_resources = names(&["configmaps"]);
+    act.fleet = act.stage.synchro("");
+    act.stage.relist(&mut act.fleet, [act.object.clone()]);
+    act.comes_to_show_events(&["m/n/of-map"]).await;
+    act.until_asked_for("watch@10 events of ConfigMap", 1).await;
+    assert_eq!(act.asked("list events of ConfigMap"), 1);
+    assert_eq!(act.stage.breaking.changed(), 0, "what stays is no change");
+    act.fleet.shutdown().await;
+}
+
+/// It is stored by other rules.
+#[tokio::test]
+async fn what_is_stored_under_one_gate_is_made_anew_under_another() {
+    let mut act = Act::begin_with_events_of(&["pods"], true).await;
+    act.comes_to_show_events(&["m/n/of-pod"]).await;
+    act.until_asked_for("watch@10 events of Pod", 1).await;
+    act.fleet.shutdown().await;
+    for (managed_fields, changed) in [(true, 3), (true, 3), (false, 6)] {
+        let watches = act.asked("watch@10 events of Pod");
+        let unpruned = Unpruned {
+            managed_fields,
+            last_applied: false,
+        };
+        let config = Config {
+            unpruned,
+            audit_every: Duration::ZERO,
+            ..Config::default()
+        };
+        let client = act.stage.control_plane.client();
+        act.fleet = act.stage.synchro_with(client, "one", config);
+        act.stage.relist(&mut act.fleet, [act.object.clone()]);
+        act.until_asked_for("watch@10 events of Pod", watches + 1)
+            .await;
+        // A pod, a config map and an Event.
+        let is_made = || async { act.stage.breaking.changed() >= changed };
+        in_time("what was stored by other rules", is_made).await;
+        act.fleet.shutdown().await;
+        assert_eq!(act.stage.breaking.changed(), changed);
+    }
 }
 
 /// As an API server may that is none of Kubernetes.

@@ -503,17 +503,18 @@ async fn one_stream_looks_for_all_that_ask_at_about_the_same_time() {
         shared: Arc::clone(&shared),
         cluster: ClusterId(1),
         resource: Arc::new(pods()),
+        rules: Box::default(),
         report: Arc::new(Report::new(Arc::default(), Timestamp::UNIX_EPOCH)),
         objects: Arc::clone(&objects),
         metrics: Arc::default(),
         cancel: CancellationToken::new(),
-        what: number.to_string(),
+        what: number.to_string().into(),
     };
     let writers: Vec<_> = (0..40).map(writer).collect();
     let opened = Opened {
         resource: sink::TYPE,
         epoch: 1,
-        rules: armadex_storage::Rules::default(),
+        is_narrowed: false,
     };
     let states = scene.sink.streams(ClusterId(1)).await.expect("a look");
     objects.are(&states, Instant::now());

@@ -365,12 +365,15 @@ impl Script {
             None | Some("500") => "list".to_owned(),
             Some(limit) => format!("list/{limit}"),
         };
-        let (request, queue) = match (watched, parameter("continue")) {
+        let (mut request, queue) = match (watched, parameter("continue")) {
             (Some(version), _) => (format!("watch@{version}"), &self.watches),
             (None, None) if is_streamed => ("list+watch".to_owned(), &self.lists),
             (None, Some(token)) => (format!("{list}:{token}"), &self.lists),
             (None, None) => (list, &self.lists),
         };
+        if parameter("fieldSelector").is_some() {
+            request.push_str(" selecting");
+        }
         let scripted = queue.lock().unwrap().pop_front();
         let rule = self.rule.lock().unwrap().clone();
         let ruled = || rule.map(|rule| rule(&request));

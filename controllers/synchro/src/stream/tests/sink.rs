@@ -111,7 +111,7 @@ impl Stored {
             phase: Phase::Listing,
         };
         match self.position.clone() {
-            Some(position) if self.rules == rules => Some(position),
+            Some(position) if self.rules.stream == rules.stream => Some(position),
             Some(position) => Some(MemberPosition {
                 phase: Phase::Listing,
                 ..position
@@ -133,7 +133,7 @@ impl Stored {
             }
             Some(former) => {
                 let is_same = former.resource_version == object.resource_version
-                    && former_rules == Some(rules);
+                    && former_rules.is_some_and(|former| former.form == rules.form);
                 written.changed = u64::from(!is_same);
                 written.unchanged = u64::from(is_same);
             }
@@ -295,7 +295,10 @@ impl Sink for MemorySink {
             stored.hidden = false;
             stored.rules = match batch.whole {
                 true => batch.rules,
-                false => Rules(!batch.rules.0),
+                false => Rules {
+                    stream: !batch.rules.stream,
+                    ..batch.rules
+                },
             };
             stored.position = batch.position.or(stored.position.take());
             stored.written.push(Instant::now());

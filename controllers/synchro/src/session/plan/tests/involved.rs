@@ -121,3 +121,38 @@ fn events_stay_asked_for_while_the_member_does_not_answer() {
     assert!(!wanted.asks_for(&other));
     assert!(!super::wanted(": pods").asks_for(&core));
 }
+
+/// Before Events were synced they were ignored, however many were named, and whatever.
+#[test]
+fn whatever_is_named_of_events_refuses_nothing_else() {
+    let names = |count: usize| (0..count).map(|number| format!("kind{number}"));
+    let entry = |resources: Vec<String>, events: Vec<String>| GroupResources {
+        group: String::new(),
+        versions: vec![],
+        resources,
+        events_involved_resources: events,
+    };
+    let of_all = || vec!["*".to_owned()];
+    let long = "x".repeat(MOST_NAME_BYTES + 1);
+    let all = Vec::from_iter(names(MOST_ASKED));
+    let cases = [
+        (entry(all.clone(), all), MOST_ASKED, None),
+        (
+            entry(of_all(), vec![long.clone()]),
+            0,
+            Some((&long[1..], 1)),
+        ),
+        (
+            entry(of_all(), names(MOST_ASKED + 2).collect()),
+            MOST_ASKED,
+            Some(("kind5000", 2)),
+        ),
+    ];
+    for (entry, kept, strays) in cases {
+        let list = List::new(&[entry]);
+        assert_eq!(list.flaw, None);
+        assert_eq!(list.entries[0].events_involved_resources.len(), kept);
+        let strays = strays.map(|(name, count)| (name.to_owned(), count));
+        assert_eq!(list.strays, strays);
+    }
+}

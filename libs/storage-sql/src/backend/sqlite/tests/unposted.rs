@@ -84,7 +84,7 @@ async fn a_field_that_is_not_indexed_any_more_leaves_the_index_with_the_next_lis
     let former = ["1", "2", "3"].map(|name| object("ns", name).field(UID, name));
     fixture.put(&writer, former).await;
     assert_eq!(store.check().await.expect("a check").entries, 3);
-    let newer = Rules(RULES.0 + 1);
+    let newer = Rules::of_all(RULES.form + 1);
     let opened = store.open(writer.cluster, "", &events, newer).await;
     writer.stream = opened.expect("opened");
     let own = ["1", "2", "3"].map(|name| object("ns", name).own_field(UID, name).build());
