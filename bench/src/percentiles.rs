@@ -17,9 +17,8 @@ impl Percentiles {
     /// Those of the nearest rank.
     pub(crate) fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
-        let at = |percent: usize| {
-            let rank = (times.len() * percent).div_ceil(100).max(1);
-            let time = times.get(rank - 1).copied().unwrap_or_default();
+        let at = |percent| {
+            let time = nearest_rank(&times, percent).unwrap_or_default();
             time.as_secs_f64() * 1000.0
         };
         Self {
@@ -29,6 +28,12 @@ impl Percentiles {
             worst: at(100),
         }
     }
+}
+
+/// The least of what is in order that so many percent of it do not exceed; nothing of nothing.
+pub(crate) fn nearest_rank<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied()
 }
 
 #[cfg(test)]

@@ -4,10 +4,14 @@ use anyhow::{Context as _, Result};
 
 /// A pod that has this member before the others of the first object that begins like this.
 pub(crate) fn with_first(pod: &[u8], beginning: &str, member: &str) -> Result<Vec<u8>> {
-    let found = pod
-        .windows(beginning.len())
-        .position(|part| part == beginning.as_bytes());
-    let found = found.with_context(|| format!("a seeded pod has no {beginning}"))?;
-    let (head, rest) = pod.split_at(found + beginning.len());
+    let (head, rest) = pod.split_at(find(pod, beginning)? + beginning.len());
     Ok([head, member.as_bytes(), rest].concat())
+}
+
+/// Where this begins in a pod.
+pub(crate) fn find(pod: &[u8], part: &str) -> Result<usize> {
+    let found = pod
+        .windows(part.len())
+        .position(|window| window == part.as_bytes());
+    found.with_context(|| format!("a seeded pod has no {part}"))
 }

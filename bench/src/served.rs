@@ -132,3 +132,9 @@ pub(crate) fn coded(code: StatusCode, body: Body) -> Response<Body> {
     answer.headers_mut().insert(CONTENT_TYPE, json);
     answer
 }
+
+/// What a parameter of a query says.
+pub(crate) fn value<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find_map(|(key, value)| (key == name).then_some(value))
+}

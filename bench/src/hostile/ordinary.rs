@@ -15,6 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use super::requests::PODS;
 use super::target::Target;
+use crate::percentiles::nearest_rank;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// A person has gone away by then.
@@ -150,8 +151,7 @@ impl Experience {
 
     /// The time within which this many percent of the answers came; nothing without an answer.
     pub(super) fn percentile(&self, percent: usize) -> Option<f64> {
-        let rank = (self.milliseconds.len() * percent).div_ceil(100).max(1);
-        self.milliseconds.get(rank - 1).copied()
+        nearest_rank(&self.milliseconds, percent)
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is asked of which member. Pure: paths in, values out.
 
+use crate::served::value;
+
 /// Where the members are: `/members/NUMBER` comes before what a Kubernetes API has.
 pub(super) const MEMBERS: &str = "/members/";
 /// The group of all kinds.
@@ -97,11 +99,6 @@ pub(super) fn read(path: &str, query: &str) -> Option<(usize, Asked)> {
 fn is_of_other_group(path: &str) -> bool {
     let of_group = path.strip_prefix("apis/");
     of_group.is_some_and(|of_group| !of_group.starts_with(GROUP))
-}
-
-fn value<'a>(query: &'a str, name: &str) -> Option<&'a str> {
-    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.find_map(|(key, value)| (key == name).then_some(value))
 }
 
 fn types(path: &str, query: &str) -> Option<Asked> {

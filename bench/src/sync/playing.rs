@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::stock::{self, Page, Stock};
 use crate::served::body::Body;
-use crate::served::{Served, refusal, whole};
+use crate::served::{self, Served, refusal, whole};
 
 /// Members that are being played until this is dropped.
 pub(super) struct Playing {
@@ -98,10 +98,7 @@ fn answer(stock: &Stock, types: &[String; 2], request: &Request<Incoming>) -> Re
 
 fn read(path: &str, query: &str) -> Option<(usize, Asked)> {
     let (member, path) = path.strip_prefix("/members/")?.split_once('/')?;
-    let value = |name| {
-        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.find_map(|(key, value)| (key == name).then_some(value))
-    };
+    let value = |name| served::value(query, name);
     let asked = match path {
         "readyz" => Asked::Health,
         "version" => Asked::Version,

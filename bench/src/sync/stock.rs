@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use armadex_e2e::seed;
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::seeded::with_first;
+use crate::seeded::{find, with_first};
 use crate::served::body::Body;
 use crate::served::discovery::{discovery, resource};
 use crate::served::{coded, refusal, whole};
@@ -300,13 +300,6 @@ impl Pod {
             .concat()
             .into()
     }
-}
-
-fn find(text: &[u8], part: &str) -> Result<usize> {
-    let found = text
-        .windows(part.len())
-        .position(|window| window == part.as_bytes());
-    found.with_context(|| format!("a seeded pod has no {part}"))
 }
 
 #[cfg(test)]

@@ -108,11 +108,6 @@ impl StreamContext {
         let involved = self.involved.as_deref();
         involved.is_none_or(|involved| involved.takes(json))
     }
-
-    /// What the member may leave out by itself, if it does that.
-    fn selector(&self) -> Option<&str> {
-        self.connected.selector(self.involved.as_ref())
-    }
 }
 
 /// Runs until cancelled, what is pending then is written; or until the cluster has left the store. A stream that breaks off says so and begins anew.

@@ -282,7 +282,6 @@ impl Subject {
         token: Option<&str>,
     ) -> Result<ByteStream, MemberError> {
         let involved = self.report.involved();
-        let selector = self.connected.selector(involved);
         let (member, resource) = (&self.connected.member, &self.asked);
         let request = |field_selector| async move {
             let request = ListRequest {
@@ -296,7 +295,9 @@ impl Subject {
                 false => member.list_metadata(&request).await,
             }
         };
-        let body = self.connected.selecting(selector, request);
+        let body = self
+            .connected
+            .selecting(involved.map(AsRef::as_ref), request);
         turn.wait_for(&self.turns, body).await
     }
 

@@ -128,12 +128,8 @@ impl Rules {
 
     /// The same with these parts kept, where objects are kept as a whole.
     pub(crate) fn leaving(self, unpruned: Unpruned) -> Self {
+        let unpruned = self.level.leaves(unpruned);
         Self { unpruned, ..self }
-    }
-
-    /// What is kept of an object that is not always.
-    fn unpruned(&self) -> Unpruned {
-        self.level.leaves(self.unpruned)
     }
 }
 
@@ -178,7 +174,7 @@ fn write_body(
     for member in metadata {
         let is_kept = match member.name.as_ref() {
             "resourceVersion" | "annotations" => false,
-            "managedFields" => rules.unpruned().managed_fields,
+            "managedFields" => rules.unpruned.managed_fields,
             _ => true,
         };
         if is_kept {
@@ -214,7 +210,7 @@ fn write_annotations(out: &mut Vec<u8>, found: Option<&str>, rules: &Rules) -> R
     out.extend_from_slice(b"\"annotations\":{");
     for member in found {
         let name = member.name.as_ref();
-        let is_pruned = name == LAST_APPLIED && !rules.unpruned().last_applied;
+        let is_pruned = name == LAST_APPLIED && !rules.unpruned.last_applied;
         if is_pruned || name == CLUSTER_ANNOTATION {
             continue;
         }

@@ -124,22 +124,18 @@ impl Connected {
         self.since
     }
 
-    /// What it may be asked for instead of all Events.
-    pub(crate) fn selector<'a>(&self, involved: Option<&'a Arc<Involved>>) -> Option<&'a str> {
-        let selects = !self.selects_nothing.load(Ordering::Relaxed);
-        involved.filter(|_| selects)?.selector()
-    }
-
-    /// Asks with a selector, if there is one, and once more without it where that is refused (400), which may be for anything that was asked. Where the same
+    /// Asks with the selector of these kinds, if there is one, and once more without it where that is refused (400), which may be for anything that was asked. Where the same
     /// is answered without it the selector is what was refused, and it is not asked for again over this connection.
     pub(crate) async fn selecting<'s, T, F>(
         &self,
-        selector: Option<&'s str>,
+        involved: Option<&'s Involved>,
         ask: impl Fn(Option<&'s str>) -> F,
     ) -> Result<T, MemberError>
     where
         F: Future<Output = Result<T, MemberError>>,
     {
+        let selects = !self.selects_nothing.load(Ordering::Relaxed);
+        let selector = involved.filter(|_| selects).and_then(Involved::selector);
         match ask(selector).await {
             Err(error) if selector.is_some() && error.code() == Some(400) => {}
             answer => return answer,

@@ -259,7 +259,7 @@ impl Stream {
         turn: &mut Turn,
     ) -> Result<ByteStream, MemberError> {
         let lists = &self.context.connected.lists;
-        let selector = self.context.selector();
+        let involved = self.context.involved.as_deref();
         let (connected, resource) = (&self.context.connected, self.context.asked());
         let (limit, continue_token) = (listing.limit.objects(), listing.token.as_deref());
         let request = |field_selector| async move {
@@ -274,7 +274,7 @@ impl Stream {
                 false => connected.member.list(&request).await,
             }
         };
-        let page = connected.selecting(selector, request);
+        let page = connected.selecting(involved, request);
         turn.ask(lists, listing.token.is_some(), page).await
     }
 

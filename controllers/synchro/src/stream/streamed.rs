@@ -97,7 +97,7 @@ impl Stream {
     /// Asks for one once it can be read.
     async fn begin_list(&self, turn: &mut Turn) -> Result<Result<Begun, MemberError>, Halt> {
         let (connected, lasts) = (&self.context.connected, self.pace.seconds());
-        let (resource, selector) = (self.context.asked(), self.context.selector());
+        let (resource, involved) = (self.context.asked(), self.context.involved.as_deref());
         let request = |field_selector| async move {
             let request = StreamedListRequest {
                 resource,
@@ -109,7 +109,7 @@ impl Stream {
         let asked = async {
             turn.page(&connected.lists, false).await;
             let at = Instant::now();
-            let body = connected.selecting(selector, request);
+            let body = connected.selecting(involved, request);
             let body = turn.wait_for(&connected.lists, body).await?;
             Ok::<_, MemberError>(Begun {
                 body,

@@ -90,6 +90,12 @@ struct Watch {
 /// How far the member is; `None` if it does not say.
 type Question = BoxFuture<'static, Option<String>>;
 
+/// Where an event leads to whose object is not kept.
+fn passed_over(salvaged: &Salvaged) -> Reached {
+    let version = salvaged.resource_version().unwrap_or_default();
+    Reached::Event(version.to_owned())
+}
+
 /// Waits for the answer to what was asked, for ever if that is nothing. No `async fn`: each stream has room for it.
 fn answer(asked: &mut Option<Question>) -> impl Future<Output = Option<String>> {
     poll_fn(move |context| {
@@ -239,7 +245,7 @@ impl Stream {
 
     async fn request_watch(&self, version: &str) -> Result<Result<Begun, MemberError>, Halt> {
         let (at, lasts) = (Instant::now(), self.pace.seconds());
-        let selector = self.context.selector();
+        let involved = self.context.involved.as_deref();
         let (connected, resource) = (&self.context.connected, self.context.asked());
         let request = |field_selector| async move {
             let request = WatchRequest {
@@ -250,7 +256,7 @@ impl Stream {
             };
             connected.member.watch(&request).await
         };
-        let body = Box::pin(connected.selecting(selector, request));
+        let body = Box::pin(connected.selecting(involved, request));
         let body = tokio::select! {
             () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
             body = body => body,
@@ -429,7 +435,7 @@ impl Stream {
             Ok(Event::Put(object) | Event::Delete { object, .. })
                 if !self.context.takes(object.as_bytes()) =>
             {
-                Ok((None, self.passed_over(object)))
+                Ok((None, passed_over(&prune::salvage(object.as_bytes()))))
             }
             Ok(Event::Modify(object)) if !self.context.takes(object.as_bytes()) => {
                 Ok(self.kept_no_more(object))
@@ -460,18 +466,12 @@ impl Stream {
 
     /// An object that is not kept and may have been before: core/v1 lets an Event come to be about something else.
     fn kept_no_more(&self, object: &str) -> (Option<Change>, Reached) {
-        let key = self.salvaged_key(&prune::salvage(object.as_bytes()));
+        let salvaged = prune::salvage(object.as_bytes());
+        let key = self.salvaged_key(&salvaged);
         if let Some(key) = &key {
             self.context.report.settled(key);
         }
-        (key.map(Change::Delete), self.passed_over(object))
-    }
-
-    /// Where an event leads to whose object is not kept, and was not before.
-    fn passed_over(&self, object: &str) -> Reached {
-        let salvaged = prune::salvage(object.as_bytes());
-        let version = salvaged.resource_version().unwrap_or_default();
-        Reached::Event(version.to_owned())
+        (key.map(Change::Delete), passed_over(&salvaged))
     }
 
     /// An object that is left out: an older form of it that is stored is deleted, or it would be served as if it were current.
@@ -481,8 +481,7 @@ impl Stream {
             key: key.clone(),
             reason,
         });
-        let version = salvaged.resource_version().unwrap_or_default();
-        (key.map(Change::Delete), Reached::Event(version.to_owned()))
+        (key.map(Change::Delete), passed_over(salvaged))
     }
 
     /// Writes what is gathered. A position alone waits for its time if the next watch goes on at once.
